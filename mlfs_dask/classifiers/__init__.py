@@ -1,0 +1,1 @@
+"""Multi-label classifiers: one file per family, worn as scikit-learn estimators."""

@@ -1,0 +1,1 @@
+"""Splits, metrics and the protocol that judges selectors."""

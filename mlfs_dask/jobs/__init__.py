@@ -1,0 +1,1 @@
+"""Job files, the coordinator, run folders."""

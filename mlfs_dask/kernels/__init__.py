@@ -1,0 +1,1 @@
+"""Numerics on plain NumPy arrays, compiled by numba: no Dask, no files."""

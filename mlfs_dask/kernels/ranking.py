@@ -1,0 +1,108 @@
+"""How scores become decisions: the 9-digit key, ties to the lower index, constants last.
+
+Features that are mathematically tied get scores that differ in the last bits between two exact
+roads. Every decision of a selector therefore compares values rounded to 9 significant digits;
+equal keys go to the lower index.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlfs_dask._typing import BoolArray, FloatArray, IntArray
+
+# Half a unit of the 9th digit is at most 5e-9 relative; two values within 1e-8 of each other may
+# share a key, values further apart cannot.
+_NEAR = 1e-8
+
+
+def decision_key(values: FloatArray) -> FloatArray:
+    """Round to 9 significant decimal digits, correctly.
+
+    Parameters
+    ----------
+    values : ndarray of float64, any shape
+        Scores; NaN and infinities pass through.
+
+    Returns
+    -------
+    ndarray of float64, same shape
+        ``float("%.8e" % v)`` of every value, with -0.0 turned into 0.0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> decision_key(np.array([0.1 + 0.2, 0.3])).tolist()
+    [0.3, 0.3]
+    """
+    array = np.asarray(values, dtype=np.float64)
+    flat = [float(f"{v:.8e}") for v in array.ravel().tolist()]
+    return np.array(flat, dtype=np.float64).reshape(array.shape) + 0.0
+
+
+def rank_order(scores: FloatArray, *, higher_is_better: bool, constant: BoolArray) -> IntArray:
+    """Feature indices best first, by key, ties to the lower index, constants last.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_features,)
+        One score per feature; NaN counts as worst.
+    higher_is_better
+        Direction of the score.
+    constant : ndarray of bool, shape (n_features,)
+        Features with one value over the training rows; placed last, in index order.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_features,)
+        A permutation of ``0..n_features-1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> s = np.array([0.0, 2.0, 1.0, 2.0])
+    >>> rank_order(s, higher_is_better=True, constant=np.array([True, False, False, False]))
+    array([1, 3, 2, 0])
+    """
+    keys = decision_key(scores)
+    losses = -keys if higher_is_better else keys
+    losses = np.where(np.isnan(losses), np.inf, losses)
+    index = np.arange(len(keys))
+    order = np.lexsort((index, np.where(constant, 0.0, losses), constant))
+    return order.astype(np.int64)
+
+
+def argbest(values: FloatArray, *, higher_is_better: bool) -> int:
+    """Index of the best value by key, the lowest index among equal keys.
+
+    Only values within 1e-8 relative of the best are rounded: others cannot share its key.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n,)
+        Candidates; NaN is never chosen.
+    higher_is_better
+        Direction.
+
+    Returns
+    -------
+    int
+        Position of the best, -1 if every value is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> argbest(np.array([1.0, 3.0, 3.0 + 1e-12]), higher_is_better=True)
+    1
+    """
+    losses = -values if higher_is_better else values
+    losses = np.where(np.isnan(losses), np.inf, losses)
+    if len(losses) == 0:
+        return -1
+    best = losses.min()
+    if np.isinf(best):
+        hits = np.flatnonzero((losses == best) & ~np.isnan(values))
+        return int(hits[0]) if len(hits) else -1
+    near = np.flatnonzero(losses <= best + _NEAR * abs(best))
+    keys = decision_key(losses[near])
+    return int(near[np.flatnonzero(keys == keys.min())[0]])

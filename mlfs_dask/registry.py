@@ -1,0 +1,134 @@
+"""Names of selectors, classifiers and readers, and the objects behind them.
+
+Built-ins are strings, so listing names imports nothing. Plug-ins join through entry points; a name
+taken twice is an error that names both owners.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, Literal, TypeAlias
+
+from mlfs_dask.errors import PluginError
+
+Kind: TypeAlias = Literal["selectors", "classifiers", "readers"]
+
+_BUILT_IN: dict[Kind, dict[str, str]] = {
+    "selectors": {
+        "mllap": "mlfs_dask.selectors.mllap:MLLAP",
+        "spec": "mlfs_dask.selectors.spec:SPEC",
+    },
+    "classifiers": {
+        "mlknn": "mlfs_dask.classifiers.mlknn:MLkNN",
+    },
+    "readers": {},
+}
+
+
+@cache
+def names(kind: Kind) -> dict[str, str]:
+    """Registered names of a kind with the ``module:object`` behind each.
+
+    Parameters
+    ----------
+    kind
+        ``"selectors"``, ``"classifiers"`` or ``"readers"``.
+
+    Raises
+    ------
+    PluginError
+        Two distributions claim one name.
+    """
+    found = dict(_BUILT_IN[kind])
+    owners = dict.fromkeys(found, "mlfs-dask")
+    for point in entry_points(group=f"mlfs_dask.{kind}"):
+        owner = point.dist.name if point.dist is not None else "an unnamed distribution"
+        if point.name in found:
+            raise PluginError(
+                f"the name {point.name!r} of group mlfs_dask.{kind} is claimed by both "
+                f"{owners[point.name]} and {owner}",
+                hint="Uninstall one of the two, or ask its author for another name.",
+                name=point.name,
+            )
+        found[point.name] = point.value
+        owners[point.name] = owner
+    return dict(sorted(found.items()))
+
+
+def load(kind: Kind, name: str) -> Any:
+    """The class or function registered under a name.
+
+    Parameters
+    ----------
+    kind
+        Group of names.
+    name
+        Registered name, for example ``"spec"``.
+
+    Raises
+    ------
+    PluginError
+        No such name, or the plug-in behind it fails to import.
+
+    Examples
+    --------
+    >>> load("selectors", "spec").__name__
+    'SPEC'
+    """
+    known = names(kind)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise PluginError(
+            f"no {kind.removesuffix('s')} is named {name!r}",
+            hint=f"{hint}Known names: {', '.join(known)}.",
+            name=name,
+        )
+    module, _, attribute = known[name].partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise PluginError(
+            f"the {kind.removesuffix('s')} {name!r} ({known[name]}) cannot be loaded: {error}",
+            hint="Reinstall the distribution that provides it.",
+            name=name,
+        ) from error
+
+
+def get_selector(name: str, **params: Any) -> Any:
+    """A new selector by its registered name.
+
+    Parameters
+    ----------
+    name
+        For example ``"spec"`` or ``"mllap"``.
+    **params
+        Parameters of its constructor.
+
+    Raises
+    ------
+    PluginError
+        No selector has this name.
+    """
+    return load("selectors", name)(**params)
+
+
+def get_classifier(name: str, **params: Any) -> Any:
+    """A new classifier by its registered name.
+
+    Parameters
+    ----------
+    name
+        For example ``"mlknn"``.
+    **params
+        Parameters of its constructor.
+
+    Raises
+    ------
+    PluginError
+        No classifier has this name.
+    """
+    return load("classifiers", name)(**params)

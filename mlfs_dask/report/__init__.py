@@ -1,0 +1,1 @@
+"""Run folders to self-contained HTML; reads results, never computes them."""

@@ -1,0 +1,1 @@
+"""Data files in, Zarr stores out and back."""

@@ -1,0 +1,1 @@
+"""Simulated data and hypothesis strategies for our tests and for authors of plug-ins."""
