@@ -1,0 +1,260 @@
+"""Write beside, then rename: a name without a dot in front is always whole.
+
+A writer works under ``.NAME.partial-PID-TOKEN`` next to its target and renames at the end, so a
+process killed at any moment leaves either the old target, or none, or the new one. What dead
+processes left is removed by the next writer in the same folder.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mlfs_dask.errors import MachineError, MlfsError, NotFoundError, StoreError
+
+_PARTIAL = re.compile(r"\.(?P<name>.+)\.(?P<role>partial|replaced)-(?P<pid>\d+)-[0-9a-f]{8}")
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def partial_path(target: Path, role: str = "partial") -> Path:
+    """Fresh name beside a target, for work that is not finished.
+
+    Parameters
+    ----------
+    target
+        What the work will become.
+    role
+        ``"partial"`` for new work, ``"replaced"`` for an old target on its way out.
+    """
+    return target.with_name(f".{target.name}.{role}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def clean_leftovers(folder: Path) -> list[str]:
+    """Remove what dead writers left in a folder; put back what they had moved away.
+
+    Parameters
+    ----------
+    folder
+        Where stores lie.
+
+    Returns
+    -------
+    list of str
+        Names of the targets whose leftovers were handled.
+    """
+    handled = []
+    for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
+        match = _PARTIAL.fullmatch(entry.name)
+        if match is None or _is_alive(int(match["pid"])):
+            continue
+        target = folder / match["name"]
+        if match["role"] == "replaced" and not target.exists():
+            entry.rename(target)
+        else:
+            remove(entry)
+        handled.append(match["name"])
+    return handled
+
+
+def publish_folder(partial: Path, target: Path, *, overwrite: bool) -> None:
+    """Give a finished folder its name, in one step where the system can.
+
+    Parameters
+    ----------
+    partial
+        Finished folder, synced.
+    target
+        Its final name.
+    overwrite
+        Replace an existing target.
+
+    Raises
+    ------
+    StoreError
+        The target exists and `overwrite` is false.
+    """
+    if not target.exists():
+        try:
+            partial.rename(target)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+        else:
+            sync_folder(target.parent)
+            return
+    if not overwrite:
+        raise StoreError(
+            f"{target} exists already", hint="Give --force to replace it.", path=str(target)
+        )
+    if not _exchange(partial, target):
+        old = partial_path(target, "replaced")
+        target.rename(old)
+        partial.rename(target)
+        partial = old
+    sync_folder(target.parent)
+    remove(partial)
+
+
+@contextmanager
+def new_file(target: Path, *, overwrite: bool = True) -> Iterator[Path]:
+    """Path to write to; renamed to the target when the block ends well, removed if not.
+
+    Parameters
+    ----------
+    target
+        Final name.
+    overwrite
+        Replace an existing file.
+
+    Raises
+    ------
+    StoreError
+        The target exists and `overwrite` is false, or is a folder.
+    """
+    if target.is_dir() or (target.exists() and not overwrite):
+        raise StoreError(
+            f"{target} exists already",
+            hint="Give --force to replace it, or another name." if target.is_file() else None,
+            path=str(target),
+        )
+    partial = partial_path(target)
+    try:
+        yield partial
+        sync_file(partial)
+        partial.replace(target)
+        sync_folder(target.parent)
+    except BaseException:
+        remove(partial)
+        raise
+
+
+@contextmanager
+def machine_faults(doing: str, path: Path) -> Iterator[None]:
+    """Turn the system's errors on writing into `MachineError` with what was being done.
+
+    Parameters
+    ----------
+    doing
+        For example ``"write the store"``.
+    path
+        Target, for the message.
+    """
+    try:
+        yield
+    except MlfsError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        hints = {
+            errno.ENOSPC: "Free some disk space or write to another disk; nothing was left behind.",
+            errno.EDQUOT: "The disk quota is used up; nothing was left behind.",
+            errno.EACCES: "Choose a folder that you may write to.",
+            errno.EPERM: "Choose a folder that you may write to.",
+            errno.EROFS: "Choose a folder on a disk that can be written to.",
+        }
+        raise MachineError(
+            f"cannot {doing} {path}: {reason}",
+            hint=hints.get(error.errno or 0),
+            path=str(path),
+            errno=error.errno,
+        ) from error
+
+
+def make_parent(target: Path) -> None:
+    """Make the folder that a target goes into.
+
+    Parameters
+    ----------
+    target
+        File or folder to be written.
+
+    Raises
+    ------
+    NotFoundError
+        Some part of the path is a file.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise NotFoundError(
+            f"{target.parent} cannot be a folder: a part of this path is a file",
+            hint="Give another place to write to.",
+            path=str(target),
+        ) from error
+
+
+def sync_tree(folder: Path) -> None:
+    """Flush all files and folders below a folder to the disk.
+
+    Parameters
+    ----------
+    folder
+        Root of the tree.
+    """
+    for parent, _, files in os.walk(folder, topdown=False):
+        for file in files:
+            sync_file(Path(parent, file))
+        sync_folder(Path(parent))
+
+
+def sync_file(path: Path) -> None:
+    """Flush one file to the disk.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+sync_folder = sync_file
+"""Flush the names in one folder to the disk."""
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a tree if it is there.
+
+    Parameters
+    ----------
+    path
+        What to remove.
+    """
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two names atomically; false where the system cannot (not Linux, some file systems)."""
+    try:
+        renameat2 = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    code: int = renameat2(
+        _AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE
+    )
+    return code == 0
