@@ -99,27 +99,27 @@ class OnCluster:
         # not share results, and tasks read well on Dask's dashboard.
         prefix = f"{getattr(function, '__name__', 'task').strip('_')}-{uuid.uuid4().hex[:12]}"
         futures = (
-            self._client.submit(
-                _call,
-                function,
-                getattr(item, "dependency", item),
-                *common,
-                key=f"{prefix}-{index}",
-                pure=False,
-            )
-            if getattr(item, "dependency", None) is None
-            else self._client.submit(
-                _call_with_dependency,
-                function,
-                item.dependency,
-                item.detached(),
-                *common,
-                key=f"{prefix}-{index}",
-                pure=False,
-            )
+            self._submit(function, item, common, key=f"{prefix}-{index}")
             for index, item in enumerate(items)
         )
         yield from _ordered(futures, window=3 * self.n_workers, discard=_release)
+
+    def _submit(
+        self, function: Callable[..., Any], item: Any, common: tuple[Any, ...], *, key: str
+    ) -> Any:
+        dependency = getattr(item, "dependency", None)
+        if dependency is None:
+            return self._client.submit(_call, function, item, *common, key=key, pure=False)
+        # Dask resolves futures among the arguments, not inside objects: send it beside the item.
+        return self._client.submit(
+            _call_with_dependency,
+            function,
+            dependency,
+            item.detached(),
+            *common,
+            key=key,
+            pure=False,
+        )
 
     def share(self, value: Any) -> Any:
         """Scatter the value once; workers fetch it from each other."""

@@ -1,0 +1,77 @@
+"""Executors keep the order of the items and bound what is in flight."""
+
+import threading
+import time
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from mlfs_dask.errors import InputError
+from mlfs_dask.graphs.executor import InProcess, OnCluster, get_executor
+from mlfs_dask.graphs.source import as_source, load_block
+
+
+def _slow_first(item, offset):
+    time.sleep(0.02 if item == 0 else 0.0)
+    return item + offset
+
+
+def _column_sums(item):
+    return load_block(item).sum(axis=0)
+
+
+def test_results_come_in_the_order_of_the_items():
+    assert list(InProcess(4).map(_slow_first, list(range(20)), 5)) == list(range(5, 25))
+
+
+def test_no_more_than_a_window_is_in_flight():
+    started, lock = [0], threading.Lock()
+
+    def count(item):
+        with lock:
+            started[0] += 1
+        return item
+
+    results = InProcess(2).map(count, list(range(100)))
+    next(results)
+    time.sleep(0.05)
+    assert started[0] <= 5
+    assert list(results) == list(range(1, 100))
+
+
+def test_an_error_reaches_the_caller_and_stops_the_rest():
+    ran = []
+
+    def fail(item):
+        ran.append(item)
+        if item == 1:
+            raise InputError("bad tile")
+        return item
+
+    with pytest.raises(InputError, match="bad tile"):
+        list(InProcess(2).map(fail, list(range(50))))
+    assert len(ran) < 50
+
+
+def test_without_a_client_kernels_run_here():
+    assert isinstance(get_executor(), InProcess)
+    with pytest.raises(InputError, match="n_threads"):
+        InProcess(0)
+
+
+@pytest.mark.cluster
+def test_a_current_client_is_used_and_gives_the_same():
+    from distributed import Client
+
+    X = np.arange(60.0).reshape(20, 3)
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None):
+        executor = get_executor()
+        assert isinstance(executor, OnCluster)
+        assert list(executor.map(_slow_first, [0, 1, 2], 5)) == [5, 6, 7]
+        for given_X in (X, da.from_array(X, chunks=(7, 2))):
+            source = as_source(given_X, tile=6)
+            got = np.array(list(executor.map(_column_sums, source.items())))
+            np.testing.assert_array_equal(got, np.add.reduceat(X, [0, 6, 12, 18]))
+        assert list(executor.map(pow, [2, 3], executor.share(2))) == [4, 9]
+    assert isinstance(get_executor(), InProcess)
