@@ -1,0 +1,1 @@
+"""Figures measured side by side; `make bench` writes them to BENCHMARKS.md."""
