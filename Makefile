@@ -14,15 +14,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # A stamp says what the environment was last brought up to; a newer lock or pyproject.toml renews it.
-CREATED := $(VENV)/.created
 READY_TO_RUN := $(VENV)/.ready-to-run
 READY_TO_TEST := $(VENV)/.ready-to-test
 READY_TO_BENCH := $(VENV)/.ready-to-bench
 
 ifneq ($(strip $(UV)),)
+CREATED := $(VENV)/.created-by-uv
 create_venv = "$(UV)" venv --quiet --allow-existing --python "$(PYTHON)" $(VENV)
 pip_install = "$(UV)" pip install --quiet --python $(BIN)/python
 else
+CREATED := $(VENV)/.created-by-pip
 create_venv = "$(PYTHON)" -m venv $(VENV)
 pip_install = $(BIN)/python -m pip --quiet --disable-pip-version-check install
 endif
@@ -83,7 +84,6 @@ $(CREATED):
 	    sys.exit(0 if (3, 11) <= v[:2] < (3, 14) else "mlfs-dask needs Python 3.11 to 3.13; " \
 	    "$(PYTHON) is %d.%d.%d: say make PYTHON=python3.12, for example" % v[:3])'
 	$(create_venv)
-	@test -n "$(strip $(UV))" || $(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
 	@touch $@
 
 $(READY_TO_RUN): requirements/runtime.lock requirements/build.lock pyproject.toml | $(CREATED)
