@@ -39,6 +39,7 @@ help: ## list the targets
 venv: $(READY_TO_TEST) ## the environment of a developer: .venv with the locked packages
 
 quickstart: $(READY_TO_RUN) ## the main job on planted data: a table on the screen, a report in runs/
+	@test -d "$${MLFS_STORES:-storage/stores}/quickstart.zarr" || $(BIN)/mlfs data synth quickstart
 	$(BIN)/mlfs run jobs/quickstart.toml
 
 test: lint wheel-check ## what CI runs: lint, wheel-check, then the tests

@@ -29,7 +29,8 @@ stop the run: its row says so and ``make bench`` ends with exit code 1.
 
 Everything that should not be timed (reading files, starting a cluster) belongs before the call of
 `SideBySide.compare`. Peers from packages that only ``make bench`` installs are put behind
-`SideBySide.importable`.
+`SideBySide.importable`; a peer that warns needs ``@pytest.mark.filterwarnings("ignore")`` on the
+test, since warnings are errors here. Real files come from the fixture ``mlfs_data``.
 """
 
 from __future__ import annotations
