@@ -17,12 +17,12 @@ from typing import Literal
 
 import msgspec
 
-from mlfs_dask.errors import DataFileError, InputError, NotFoundError
+from mlfs_dask.errors import DataFileError, InputError, MlfsError, NotFoundError
 from mlfs_dask.resources import declaration
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.storage.layout import METADATA, SUFFIX
 from mlfs_dask.storage.records import ReadOptions
-from mlfs_dask.storage.store import Dataset
+from mlfs_dask.storage.store import Dataset, open_store
 
 _LOG = logging.getLogger(__name__)
 
@@ -113,6 +113,43 @@ def store_path(name: str) -> Path:
             f"{name!r} is no name for a store", hint="Use a name without slashes, or give a path."
         )
     return stores_folder() / (name if name.endswith(SUFFIX) else name + SUFFIX)
+
+
+class StoreSummary(msgspec.Struct, frozen=True):
+    """A store in the folder of stores; sizes are 0 where it cannot be opened.
+
+    Attributes
+    ----------
+    name
+        What resolves to it.
+    path
+        Where it lies.
+    n_samples, n_features, n_labels
+        Size.
+    problem
+        Why it cannot be opened, or None.
+    """
+
+    name: str
+    path: str
+    n_samples: int = 0
+    n_features: int = 0
+    n_labels: int = 0
+    problem: str | None = None
+
+
+def list_folder() -> list[StoreSummary]:
+    """Stores in the folder of stores, by name."""
+    return [_summary(path) for path in sorted(stores_folder().glob(f"[!.]*{SUFFIX}"))]
+
+
+def _summary(path: Path) -> StoreSummary:
+    try:
+        dataset = open_store(path)
+    except MlfsError as error:
+        return StoreSummary(path.stem, str(path), problem=error.message)
+    sizes = (dataset.n_samples, dataset.n_features, dataset.n_labels)
+    return StoreSummary(path.stem, str(path), *sizes)
 
 
 def catalogue() -> dict[str, CatalogueEntry]:

@@ -15,7 +15,6 @@ from zarr.storage import LocalStore
 
 from mlfs_dask._typing import AnyArray
 from mlfs_dask.errors import MachineError, StoreCorruptError
-from mlfs_dask.storage.layout import METADATA
 
 Region = tuple[slice, ...]
 
@@ -31,7 +30,7 @@ class CompleteStore(LocalStore):
     ) -> Buffer | None:
         """Content of a file of the store; a lost chunk raises where Zarr would fill in zeros."""
         found = await super().get(key, prototype, byte_range)
-        if found is None and not key.endswith(METADATA):
+        if found is None and "/c/" in key:
             raise _lost_chunk(Path(self.root), key)
         return found
 

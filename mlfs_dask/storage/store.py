@@ -145,7 +145,7 @@ class Dataset:
         Parameters
         ----------
         max_bytes
-            Bound on the size of a batch decoded as dense float64, in bytes; at least one row.
+            Bound on the size of a batch in float64 (CSR entries if sparse), in bytes.
 
         Examples
         --------
@@ -153,12 +153,24 @@ class Dataset:
 
             ingest(open_dataset("emotions"), Path("copy.zarr"), tile=64)
         """
-        step = max(1, max_bytes // row_bytes(self.n_features, self.n_labels))
+        step = max(1, max_bytes // self._row_bytes)
         if step > self.tile:
             step -= step % self.tile
         for start in range(0, self.n_samples, step):
             rows = slice(start, min(start + step, self.n_samples))
             yield RowBatch(self.X[rows], self.Y[rows], self.split[rows])
+
+    @property
+    def _row_bytes(self) -> int:
+        if self.X.indptr is None:
+            return row_bytes(self.n_features, self.n_labels)
+        entries = -(-int(self.X.indptr[-1]) // self.n_samples)
+        return 12 * entries + self.n_labels + 1
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """Size of all files of the store."""
+        return sum(path.stat().st_size for path in self._store.rglob("*") if path.is_file())
 
     def _read(self, name: str) -> AnyArray:
         array = self._root[name]

@@ -1,0 +1,348 @@
+r"""Data with a planted truth, of any size, made block by block.
+
+Every feature has a latent standard normal value g. Labels depend on the relevant features alone:
+
+.. math::  y_l = [ \sqrt{\rho}\, u + \sqrt{1 - \rho}\, v_l + \sigma e_l > t_l ]
+
+u is the mean of all relevant latents, v_l that of the label's own ones (each relevant feature is
+own to at least one label), both scaled to variance 1; e_l is standard normal noise; t_l is set such
+that label l is relevant to a share p_l of the samples, from 1/5 to 2/5. So rho says how much the
+labels have in common. A noisy copy has the latent sqrt(1 - s^2) g + s e of a relevant feature;
+noise features know nothing of the labels. What is stored is x = Phi(g), uniform in (0, 1); with
+density p < 1 all but the upper share p of each feature is 0, and the rest spreads over (0, 1]; 0/1
+data (``dtype="uint8"``) mark that upper share.
+
+Blocks of 4,096 rows have streams of their own (``SeedSequence(seed, spawn_key=(5, block))``), so
+the values depend on the parameters alone, not on tile, batches or workers. The truth (which columns
+are relevant, which are copies of which) stands in the attribute ``truth`` of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.special import ndtr
+
+from mlfs_dask._typing import FloatArray, IntArray
+from mlfs_dask.errors import InputError
+from mlfs_dask.storage.dtypes import parse_dtype
+from mlfs_dask.storage.ingest import StoreOptions, create_store
+from mlfs_dask.storage.records import BATCH_BYTES, RowBatch, TableHeader, empty_split
+from mlfs_dask.storage.store import Dataset
+
+BLOCK_ROWS: Final = 4096
+"""Rows that share a random stream."""
+_SYNTH_STREAM = 5
+_PLAN = 2**32 - 1  # last element of the spawn key of the stream that decides what is planted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planted:
+    """What to plant; the defaults are the set of the quickstart.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_labels
+        Size.
+    relevant
+        Features that the labels depend on.
+    copies
+        Noisy copies of relevant features; all other features are noise.
+    copy_noise
+        Standard deviation of the noise in a copy, 0 to 1.
+    label_noise
+        Standard deviation of the noise in a label, against a signal of 1.
+    label_correlation
+        Share of the signal that all labels have in common, 0 to 1.
+    density
+        Share of non-zero values, above 0 to 1.
+    sparse
+        Store CSR.
+    dtype
+        Dtype of X: uint8 makes 0/1 features, float32 and float64 real ones.
+    seed
+        Seed of all streams.
+    """
+
+    n_samples: int = 2000
+    n_features: int = 60
+    n_labels: int = 8
+    relevant: int = 12
+    copies: int = 12
+    copy_noise: float = 0.7
+    label_noise: float = 0.3
+    label_correlation: float = 0.3
+    density: float = 1.0
+    sparse: bool = False
+    dtype: str = "float32"
+    seed: int = 0
+
+    def check(self) -> None:
+        """Refuse impossible values.
+
+        Raises
+        ------
+        InputError
+            Names the parameter, its value and what is allowed.
+        """
+        whole = {"n_samples": 1, "n_features": 1, "n_labels": 1, "relevant": 1, "copies": 0}
+        for name, least in whole.items():
+            _require(getattr(self, name) >= least, name, getattr(self, name), f"at least {least}")
+        _require(self.seed >= 0, "seed", self.seed, "at least 0")
+        informative = self.relevant + self.copies
+        _require(
+            informative <= self.n_features,
+            "n_features",
+            self.n_features,
+            f"at least {informative}, the relevant features and their copies",
+        )
+        for name in ("copy_noise", "label_correlation"):
+            _require(0 <= getattr(self, name) <= 1, name, getattr(self, name), "from 0 to 1")
+        _require(self.label_noise >= 0, "label_noise", self.label_noise, "at least 0")
+        _require(0 < self.density <= 1, "density", self.density, "above 0, at most 1")
+        _require(
+            self.dtype in ("uint8", "float32", "float64"),
+            "dtype",
+            self.dtype,
+            "uint8, float32 or float64",
+        )
+        _require(
+            self.dtype != "uint8" or self.density < 1,
+            "density",
+            self.density,
+            "below 1 for 0/1 features: at 1 all of them would be constant",
+        )
+
+
+def _require(holds: bool, name: str, value: object, allowed: str) -> None:
+    if not holds:
+        raise InputError(f"{name} is {value!r}; it must be {allowed}", parameter=name)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Which column plays which part, and how labels come about."""
+
+    columns: IntArray  # (d,): column of the i-th feature in the order relevant, copies, noise
+    copy_of: IntArray  # (copies,): position of the original among the relevant
+    weights: FloatArray  # (relevant, q): labels' signals from latents, variance 1
+    thresholds: FloatArray  # (q,)
+
+
+class PlantedTable:
+    """Planted data as a reader of a table.
+
+    Parameters
+    ----------
+    planted
+        What to plant.
+    name
+        Name of the table.
+
+    Attributes
+    ----------
+    header : TableHeader
+        Feature names say the part a feature plays: relevant0, copy0, noise0, ...
+    truth : dict
+        ``relevant``: columns of the relevant features; ``copies``: column of a copy -> column of
+        its original; ``parameters``.
+
+    Examples
+    --------
+    >>> table = PlantedTable(Planted(n_samples=10))
+    >>> batch = next(table.batches())
+    >>> batch.X.shape, len(table.truth["relevant"])
+    ((10, 60), 12)
+    """
+
+    def __init__(self, planted: Planted, name: str = "synth") -> None:
+        planted.check()
+        self.planted = planted
+        self._plan = _draw_plan(planted)
+        self.header = _header(planted, self._plan, name)
+
+    @property
+    def truth(self) -> dict[str, Any]:
+        """What was planted, for the attribute ``truth``."""
+        relevant = self.planted.relevant
+        columns = self._plan.columns
+        copies = columns[relevant : relevant + self.planted.copies]
+        originals = columns[self._plan.copy_of]
+        return {
+            "relevant": sorted(columns[:relevant].tolist()),
+            "copies": {str(c): int(o) for c, o in zip(copies, originals, strict=True)},
+            "parameters": asdict(self.planted),
+        }
+
+    def batches(self, max_bytes: int = BATCH_BYTES) -> Iterator[RowBatch]:
+        """Rows in order, each block from its own stream.
+
+        Parameters
+        ----------
+        max_bytes
+            Not used: wide blocks are drawn in runs of rows whose length depends on the width only,
+            so that the values do too.
+        """
+        rows = max(1, min(BLOCK_ROWS, BATCH_BYTES // (8 * self._drawn_columns)))
+        for block in range(-(-self.planted.n_samples // BLOCK_ROWS)):
+            rng = _stream(self.planted.seed, block)
+            first = block * BLOCK_ROWS
+            last = min(first + BLOCK_ROWS, self.planted.n_samples)
+            for start in range(first, last, rows):
+                yield self._draw(rng, min(rows, last - start))
+
+    @property
+    def _drawn_columns(self) -> int:
+        informative = self.planted.relevant + self.planted.copies
+        return informative if self.planted.sparse else self.planted.n_features
+
+    def _draw(self, rng: np.random.Generator, n_rows: int) -> RowBatch:
+        planted, plan = self.planted, self._plan
+        relevant = rng.standard_normal((n_rows, planted.relevant))
+        noise = rng.standard_normal((n_rows, planted.n_labels))
+        Y = (relevant @ plan.weights + planted.label_noise * noise > plan.thresholds).astype(
+            np.uint8
+        )
+        s = planted.copy_noise
+        copies = s * rng.standard_normal((n_rows, planted.copies))
+        copies += np.sqrt(1 - s * s) * relevant[:, plan.copy_of]
+        informative = _observe(np.hstack([relevant, copies]), planted)
+        n_noise = planted.n_features - informative.shape[1]
+        if planted.sparse:
+            X: Any = _sparse_rows(rng, informative, n_noise, planted, plan.columns)
+        else:
+            X = np.empty((n_rows, planted.n_features))
+            X[:, plan.columns[: informative.shape[1]]] = informative
+            drawn = _observe(rng.standard_normal((n_rows, n_noise)), planted)
+            X[:, plan.columns[informative.shape[1] :]] = drawn
+        return RowBatch(X, Y, empty_split(n_rows))
+
+
+def synthesize(
+    dest: Path,
+    planted: Planted | None = None,
+    options: StoreOptions | None = None,
+) -> Dataset:
+    """Make a store of planted data.
+
+    Parameters
+    ----------
+    dest
+        Folder of the store.
+    planted
+        What to plant; the set of the quickstart by default: 2,000 samples, 60 features of which 12
+        relevant, 12 noisy copies and 36 noise, 8 correlated labels.
+    options
+        Tile, name, overwriting. The dtype is that of `planted`.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        An impossible parameter.
+    StoreError, MachineError
+        As `mlfs_dask.storage.ingest.ingest`.
+    """
+    planted = planted or Planted()
+    given = options or StoreOptions()
+    table = PlantedTable(planted, given.name or dest.stem)
+    parse_dtype(planted.dtype)
+    layout = StoreOptions(
+        tile=given.tile, dtype=planted.dtype, overwrite=given.overwrite, name=given.name
+    )
+    return create_store(dest, table.header, table.batches(), layout, {"truth": table.truth})
+
+
+def _stream(seed: int, block: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_SYNTH_STREAM, block)))
+
+
+def _draw_plan(planted: Planted) -> _Plan:
+    rng = _stream(planted.seed, _PLAN)
+    relevant, q = planted.relevant, planted.n_labels
+    columns = rng.permutation(planted.n_features)
+    copy_of = np.arange(planted.copies) % relevant
+    own = np.zeros((relevant, q))
+    for position, feature in enumerate(rng.permutation(max(relevant, 2 * q)) % relevant):
+        own[feature, position % q] = 1.0
+    shared = np.ones((relevant, 1))
+    rho = planted.label_correlation
+    weights = np.sqrt(rho) * shared / np.linalg.norm(shared)
+    weights = weights + np.sqrt(1 - rho) * own / np.linalg.norm(own, axis=0)
+    spread = np.sqrt((weights**2).sum(axis=0) + planted.label_noise**2)
+    shares = np.linspace(0.4, 0.2, q)
+    normal = NormalDist()
+    thresholds = spread * np.array([normal.inv_cdf(1 - share) for share in shares])
+    return _Plan(columns, copy_of, weights, thresholds)
+
+
+def _header(planted: Planted, plan: _Plan, name: str) -> TableHeader:
+    n_noise = planted.n_features - planted.relevant - planted.copies
+    parts = [f"relevant{i}" for i in range(planted.relevant)]
+    parts += [f"copy{i}" for i in range(planted.copies)]
+    parts += [f"noise{i}" for i in range(n_noise)]
+    names = [""] * planted.n_features
+    for column, part in zip(plan.columns, parts, strict=True):
+        names[column] = part
+    return TableHeader(
+        name=name,
+        feature_names=tuple(names),
+        label_names=tuple(f"label{i}" for i in range(planted.n_labels)),
+        feature_kind=np.zeros(planted.n_features, dtype=np.uint8),
+        is_sparse=planted.sparse,
+        notes=("synthetic data: the attribute truth says what was planted",),
+    )
+
+
+def _observe(latent: FloatArray, planted: Planted) -> FloatArray:
+    """Stored values of latents: the upper share `density` of a standard normal is not 0."""
+    if planted.dtype == "uint8":
+        marked = latent > NormalDist().inv_cdf(1 - planted.density)
+        return marked.astype(np.float64)
+    values = (ndtr(latent) - (1 - planted.density)) / planted.density
+    positive: FloatArray = np.maximum(values, 0.0)
+    return positive
+
+
+def _sparse_rows(
+    rng: np.random.Generator,
+    informative: FloatArray,
+    n_noise: int,
+    planted: Planted,
+    columns: IntArray,
+) -> csr_matrix:
+    """Rows in CSR; noise is drawn entry by entry, by the gaps between entries."""
+    n_rows, n_informative = informative.shape
+    rows, positions = np.nonzero(informative)
+    cells = _bernoulli_cells(rng, n_rows * n_noise, planted.density)
+    values = np.ones(len(cells)) if planted.dtype == "uint8" else 1.0 - rng.random(len(cells))
+    noise_rows, noise_positions = np.divmod(cells, max(1, n_noise))
+    entries = np.concatenate([informative[rows, positions], values])
+    at_rows = np.concatenate([rows, noise_rows])
+    at_columns = columns[np.concatenate([positions, n_informative + noise_positions])]
+    matrix = csr_matrix((entries, (at_rows, at_columns)), shape=(n_rows, planted.n_features))
+    matrix.sort_indices()
+    return matrix
+
+
+def _bernoulli_cells(rng: np.random.Generator, n_cells: int, density: float) -> IntArray:
+    """Positions of the successes among `n_cells` independent trials, ascending."""
+    found = []
+    last = -1
+    while True:
+        expected = (n_cells - last) * density
+        gaps = rng.geometric(density, size=int(expected + 4 * np.sqrt(expected) + 16))
+        positions = last + np.cumsum(gaps)
+        found.append(positions[positions < n_cells])
+        last = int(positions[-1])
+        if last >= n_cells:
+            return np.concatenate(found)

@@ -1,0 +1,157 @@
+"""Read a whole store and name every file that changed or got lost since it was written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import zarr
+
+from mlfs_dask.errors import MlfsError, NotFoundError, StoreError
+from mlfs_dask.storage import guarded
+from mlfs_dask.storage.digest import StoreDigest
+from mlfs_dask.storage.layout import CHECKSUMS, COMPLETE, METADATA, check_format
+from mlfs_dask.storage.seal import count_chunks, damaged_metadata
+from mlfs_dask.storage.store import open_store
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """One damaged file.
+
+    Attributes
+    ----------
+    file
+        Path relative to the store.
+    problem
+        What is wrong with it.
+    """
+
+    file: str
+    problem: str
+
+
+class VerifyReport(msgspec.Struct, frozen=True):
+    """What `verify` found.
+
+    Attributes
+    ----------
+    path
+        The store.
+    ok
+        Nothing is damaged.
+    n_files
+        Metadata files and chunks looked at.
+    damage
+        Damaged files.
+    notes
+        Files that do not belong to the store; they do no harm.
+    """
+
+    path: str
+    ok: bool
+    n_files: int
+    damage: tuple[Damage, ...]
+    notes: tuple[str, ...] = ()
+
+
+def verify(store: Path) -> VerifyReport:
+    """Check every byte of a store: seal, metadata, chunks, digest of the values.
+
+    Parameters
+    ----------
+    store
+        Folder of a store.
+
+    Returns
+    -------
+    VerifyReport
+        Names each flipped byte's file and each lost chunk.
+
+    Raises
+    ------
+    NotFoundError
+        No such folder.
+    StoreError
+        A folder that never was a store, or one of another format version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mlfs_dask.storage.ingest import ingest
+    >>> from mlfs_dask.testing.tables import ArrayTable
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "tiny.zarr"
+    ...     _ = ingest(ArrayTable([[1.0], [0.0]], [[1], [0]]), path)
+    ...     (path / "X" / "c" / "0" / "0").unlink()
+    ...     [damage.file for damage in verify(path).damage]
+    ['X/c/0/0']
+    """
+    _check_is_store(store)
+    damage = [Damage(name, _metadata_problem(store, name)) for name in damaged_metadata(store)]
+    known = {COMPLETE, CHECKSUMS}
+    unreadable = {item.file for item in damage}
+    for metadata in sorted(store.rglob(METADATA)):
+        name = metadata.relative_to(store).as_posix()
+        known.add(name)
+        if name not in unreadable:
+            damage += _damaged_chunks(store, metadata, known)
+    if not damage:
+        damage += _wrong_values(store)
+    files = {path.relative_to(store).as_posix() for path in store.rglob("*") if path.is_file()}
+    return VerifyReport(
+        path=str(store),
+        ok=not damage,
+        n_files=len(known),
+        damage=tuple(damage),
+        notes=tuple(f"{name} does not belong to the store" for name in sorted(files - known)),
+    )
+
+
+def _check_is_store(store: Path) -> None:
+    if not store.is_dir():
+        raise NotFoundError(f"there is no store {store}", path=str(store))
+    if not any((store / name).exists() for name in (METADATA, COMPLETE, CHECKSUMS)):
+        raise StoreError(f"{store} is not a store", path=str(store))
+    if not damaged_metadata(store):
+        check_format(json.loads((store / METADATA).read_bytes())["attributes"], store)
+
+
+def _metadata_problem(store: Path, name: str) -> str:
+    return "changed since it was written" if (store / name).is_file() else "is lost"
+
+
+def _damaged_chunks(store: Path, metadata: Path, known: set[str]) -> Iterator[Damage]:
+    """Chunks of one array that are lost, fail their crc32c or do not unpack."""
+    node = json.loads(metadata.read_bytes())
+    if node["node_type"] != "array" or count_chunks(node) == 0:
+        return
+    array = zarr.open_array(
+        guarded.CompleteStore(store, read_only=True),
+        path=metadata.parent.relative_to(store).as_posix(),
+        mode="r",
+        zarr_format=3,
+    )
+    for coordinates in guarded.chunks_of(array):
+        name = guarded.chunk_file(array, coordinates)
+        known.add(name)
+        if not (store / name).is_file():
+            yield Damage(name, f"chunk {coordinates} of array {array.path!r} is lost")
+        elif not guarded.chunk_is_sound(array, coordinates):
+            problem = f"chunk {coordinates} of array {array.path!r} changed since it was written"
+            yield Damage(name, problem)
+
+
+def _wrong_values(store: Path) -> Iterator[Damage]:
+    """Chunks may be whole and yet not this store's: the digest of the values tells."""
+    try:
+        dataset = open_store(store)
+        digest = StoreDigest(dataset.header)
+        for batch in dataset.batches():
+            digest.update(batch.X, batch.Y, batch.split)
+    except (MlfsError, ValueError, IndexError) as error:
+        yield Damage("X", f"the arrays contradict each other: {error}")
+        return
+    if digest.hexdigest() != dataset.digest:
+        yield Damage("X", "values are not those that were written: the digest differs")
