@@ -1,0 +1,159 @@
+"""The face that all multi-label classifiers show: scikit-learn's, for a matrix of 0/1 labels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mlfs_dask._typing import ByteArray, FloatArray, Impute, IntArray
+from mlfs_dask.errors import InputError
+from mlfs_dask.graphs.executor import Executor
+from mlfs_dask.graphs.source import Source, as_source
+from mlfs_dask.graphs.statistics import imputation_values
+
+
+class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """A multi-label classifier.
+
+    X may be an array, a DataFrame, a SciPy sparse matrix, a dask array, a Dataset or a Source; Y
+    is a matrix of 0 and 1, one column per label.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, shape (n_features,)
+        Only when fitted to rows whose columns have names.
+    n_labels_ : int
+    classes_ : list of ndarray
+        ``[0, 1]`` for each label, as scikit-learn has it for matrices of labels.
+    """
+
+    threshold: float
+
+    @abstractmethod
+    def fit(self, X: Any, Y: Any = None, *, feature_kind: Any = None) -> Self:
+        """Learn from training rows; see the class."""
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Score of each label, shape (n_samples, n_labels), float64 in [0, 1]."""
+
+    @abstractmethod
+    def curve(
+        self, train: Source, test: Source, order: IntArray, counts: Sequence[int]
+    ) -> Iterator[tuple[int, FloatArray]]:
+        """Scores of test rows when trained on the first c features, for each c of ``counts``."""
+
+    def predict(self, X: Any) -> ByteArray:
+        """Labels by the method's own rule.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            As in ``fit``.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n_samples, n_labels)
+        """
+        return self.decide(self.predict_proba(X))
+
+    def decide(self, proba: FloatArray) -> ByteArray:
+        """Labels from scores: relevant from ``threshold`` on.
+
+        Parameters
+        ----------
+        proba : ndarray of float64, shape (n_samples, n_labels)
+            From ``predict_proba`` or ``curve``.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n_samples, n_labels)
+        """
+        return (proba >= self.threshold).astype(np.uint8)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.two_d_labels = True
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def _training_source(self, X: Any, Y: Any, feature_kind: Any) -> Source:
+        """Rows and labels to learn from; notes what scikit-learn wants to know of them."""
+        source = as_source(X, Y, feature_kind=feature_kind)
+        if source.Y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None",
+                hint="Give the labels as a 0/1 matrix of shape (n_samples, n_labels).",
+            )
+        shape = f"(shape=({source.n_samples}, {source.n_features}))"
+        if source.n_samples == 0:
+            raise InputError(
+                f"Found array with 0 sample(s) {shape} while a minimum of 1 is required"
+            )
+        if source.n_features == 0:
+            raise InputError(
+                f"Found array with 0 feature(s) {shape} while a minimum of 1 is required"
+            )
+        if source.Y.shape[1] == 0:
+            raise InputError("Y has no label columns")
+        self._note_features(X, source, reset=True)
+        self.n_labels_ = source.Y.shape[1]
+        self.classes_ = [np.array([0, 1], dtype=np.uint8)] * self.n_labels_
+        return source
+
+    def _query_source(self, X: Any) -> Source:
+        """Rows to predict."""
+        check_is_fitted(self)
+        source = as_source(X)
+        if source.n_samples == 0:
+            raise InputError(
+                f"Found array with 0 sample(s) (shape=(0, {source.n_features})) while a minimum of "
+                "1 is required"
+            )
+        self._note_features(X, source, reset=False)
+        return source
+
+    def _note_features(self, X: Any, source: Source, *, reset: bool) -> None:
+        if hasattr(X, "shape"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        elif reset:
+            self.n_features_in_ = source.n_features
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        if source.n_features != self.n_features_in_:
+            raise InputError(
+                f"X has {source.n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+
+
+def fill_values(train: Source, impute: Impute, executor: Executor) -> FloatArray | None:
+    """What replaces missing values, from training rows; None: they stay.
+
+    Parameters
+    ----------
+    train
+        Training rows.
+    impute
+        ``"none"`` or ``"mean"``.
+    executor
+        Where to run.
+
+    Raises
+    ------
+    InputError
+        Another value of ``impute``.
+    """
+    if impute not in ("none", "mean"):
+        raise InputError(f"impute = {impute!r}: expected 'none' or 'mean'")
+    return imputation_values(train, executor) if impute == "mean" else None

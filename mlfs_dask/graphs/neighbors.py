@@ -1,0 +1,331 @@
+"""Exact nearest neighbours: blocks of queries against tiles of training rows.
+
+::
+
+    training tiles ──prepare──> panel (packed bytes or scaled columns), shared with all workers
+    query block ──────────────> lists of the k nearest, per point of a curve ──finish──> result
+
+A task owns a block of queries and meets all training rows in index order, so its lists are complete
+when it ends: nothing is merged, nothing depends on how many workers there are. What a task returns
+is up to ``finish`` (label counts, tables): small things cross the wire.
+
+Memory: training rows are prepared once if that takes at most ``PREPARED_BYTES`` (0/1 data: one bit
+per feature; else 8 bytes); more are prepared strip by strip inside each task, by feature blocks of
+at most 32 MiB. A task's own buffers are a block of queries and its running distances to 4,096 rows,
+below 80 MiB. Tiles of a dask array are fetched to the caller when they cannot be prepared once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from mlfs_dask._typing import FloatArray, IntArray, Normalize
+from mlfs_dask.errors import InputError
+from mlfs_dask.graphs.executor import Executor, get_executor
+from mlfs_dask.graphs.neighbor_tasks import (
+    Plan,
+    QueryBlock,
+    Rows,
+    prepare_tile,
+    prepared,
+    search_block,
+)
+from mlfs_dask.graphs.source import Source, TileItem, load_block
+from mlfs_dask.graphs.statistics import ColumnSummary, summarize_columns
+from mlfs_dask.kernels.bits import bit_layout
+from mlfs_dask.kernels.distances import Known, distance_rule
+from mlfs_dask.kernels.neighbors import GROUP, Found
+
+PREPARED_BYTES = 256 * 2**20
+"""Training rows are prepared once and shared if that takes no more."""
+_ROWS, _STREAMED_ROWS = 512, 1024  # queries per task
+
+Finish = Callable[..., Any]
+
+
+class NeighborSearch:
+    """Nearest training rows of training or other rows, for nested sets of features.
+
+    Parameters
+    ----------
+    train
+        Training rows.
+    query
+        Other rows whose neighbours will be asked for; None: only the training rows' own.
+    order : ndarray of int64, shape (n_ordered,), optional
+        Features in the order in which distances are summed; default: all, by index.
+    counts : ndarray of int64, shape (n_points,), optional
+        Numbers of leading features at which neighbours are looked at, not decreasing; default:
+        all of ``order``.
+    normalize
+        ``"minmax"`` (training ranges, not clipped, constant features 0) or ``"none"``.
+    executor
+        Where to run; default: :func:`~mlfs_dask.graphs.executor.get_executor`.
+    summary
+        Column summary of ``train`` if it is known already.
+
+    Raises
+    ------
+    InputError
+        Orders, counts or shapes that do not fit, infinite values.
+
+    Notes
+    -----
+    O(n_queries n_train n_features) operations on vectors, 8 features at a time on 0/1 data.
+    """
+
+    def __init__(
+        self,
+        train: Source,
+        query: Source | None = None,
+        *,
+        order: IntArray | None = None,
+        counts: IntArray | None = None,
+        normalize: Normalize = "minmax",
+        executor: Executor | None = None,
+        summary: ColumnSummary | None = None,
+    ) -> None:
+        self.executor = executor or get_executor()
+        self.n_train = train.n_samples
+        self.n_queries = 0 if query is None else query.n_samples
+        order, counts = _checked_order(order, counts, train.n_features)
+        self.n_points = len(counts)
+        known = known_values(train, self.executor, summary)
+        asked = known
+        if query is not None:
+            if query.n_features != train.n_features:
+                raise InputError(
+                    f"X has {query.n_features} features, but the training rows have "
+                    f"{train.n_features}"
+                )
+            asked = known_values(query, self.executor)
+        rule = distance_rule(
+            order, counts, known, asked, nominal=train.feature_kind == 1, normalize=normalize
+        )
+        self.packed = rule.packed
+        """Whether all values that count are 0 or 1, so that distances are popcounts."""
+        d = train.n_features
+        plan = Plan(rule, bit_layout(rule.order, rule.stops, d) if rule.packed else None, d)
+        rows = self._prepare(train, plan)
+        self._streamed = rows.panel is None
+        self._train_offsets = rows.offsets
+        self._plan, self._train = self.executor.share(plan), self.executor.share(rows)
+        if query is not None:
+            self._query_offsets = query.offsets
+            self._query = self.executor.share(
+                Rows(_local_items(query, self.executor), query.offsets)
+            )
+
+    def leave_one_out(
+        self, k: int, finish: Finish, *shared: Any
+    ) -> Iterator[tuple[QueryBlock, Any]]:
+        """Search the nearest other training rows of every training row.
+
+        Parameters
+        ----------
+        k
+            Number of neighbours, at most ``n_train - 1``.
+        finish
+            Module-level function ``finish(found, block, *shared)`` that runs in the task and makes
+            its result of the block's lists (:class:`~mlfs_dask.kernels.neighbors.Found`).
+        *shared
+            Further arguments, from ``executor.share``.
+
+        Yields
+        ------
+        block, result
+            In row order.
+        """
+        task = (True, k)
+        return self._run(self._train_offsets, self._train, task, finish, *shared)
+
+    def of_queries(self, k: int, finish: Finish, *shared: Any) -> Iterator[tuple[QueryBlock, Any]]:
+        """Search the nearest training rows of every query; as :meth:`leave_one_out`.
+
+        Parameters
+        ----------
+        k
+            Number of neighbours, at most ``n_train``.
+        finish, *shared
+            See :meth:`leave_one_out`.
+        """
+        task = (False, k)
+        return self._run(self._query_offsets, self._query, task, finish, *shared)
+
+    def _run(
+        self, offsets: IntArray, rows: Any, task: tuple[bool, int], finish: Finish, *shared: Any
+    ) -> Iterator[tuple[QueryBlock, Any]]:
+        blocks = query_blocks(offsets, self.executor.n_workers, streamed=self._streamed)
+        results = self.executor.map(
+            search_block, blocks, self._plan, self._train, rows, task, finish, *shared
+        )
+        yield from zip(blocks, results, strict=True)
+
+    def _prepare(self, train: Source, plan: Plan) -> Rows:
+        width = plan.layout.n_bytes if plan.layout else 8 * len(plan.rule.order)
+        if width * train.n_samples > PREPARED_BYTES:
+            return Rows(_local_items(train, self.executor), train.offsets)
+        shared = self.executor.share(plan)
+        parts = list(self.executor.map(prepare_tile, train.items(), shared))
+        if not parts:
+            parts = [prepared(np.zeros((0, plan.n_features)), plan)]
+        panel = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return Rows([], np.array([0, train.n_samples]), panel)
+
+
+def nearest_neighbors(
+    train: Source,
+    query: Source | None,
+    k: int,
+    order: IntArray | None = None,
+    normalize: Normalize = "minmax",
+    executor: Executor | None = None,
+) -> tuple[FloatArray, IntArray]:
+    """Find the k nearest training rows of each query, by (distance, index).
+
+    Parameters
+    ----------
+    train
+        Training rows.
+    query
+        Rows whose neighbours are sought; None: the training rows, none its own neighbour (by
+        index, so that a duplicate counts, at distance 0).
+    k
+        At most the number of training rows (``query`` None: less one).
+    order : ndarray of int64, optional
+        Features in the order of summation; default: all, by index.
+    normalize
+        ``"minmax"`` or ``"none"``.
+    executor
+        Where to run.
+
+    Returns
+    -------
+    distances : ndarray of float64, shape (n_queries, k)
+        Euclidean, ascending. Rows are compared by the squares, before the root is taken.
+    indices : ndarray of int64, shape (n_queries, k)
+        Rows of ``train``; equal distances in index order.
+
+    Raises
+    ------
+    InputError
+        k out of range, features that do not fit, infinite values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mlfs_dask.graphs.source import as_source
+    >>> rows = as_source(np.array([[0.0], [1.0], [4.0], [5.0]]))
+    >>> distances, indices = nearest_neighbors(rows, None, 2, normalize="none")
+    >>> indices.tolist()
+    [[1, 2], [0, 2], [3, 1], [2, 1]]
+    >>> distances[0].tolist()
+    [1.0, 4.0]
+    """
+    most = train.n_samples - (query is None)
+    if not 1 <= k <= most:
+        raise InputError(f"k = {k}: expected 1 to {most}, the rows that can be neighbours")
+    search = NeighborSearch(train, query, order=order, normalize=normalize, executor=executor)
+    n = search.n_train if query is None else search.n_queries
+    distances, indices = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+    lists_of = search.leave_one_out if query is None else search.of_queries
+    for block, found in lists_of(k, whole_lists):
+        rows = slice(block.first, block.last)
+        distances[rows] = np.sqrt(found.distances[:, 0].astype(np.float64))
+        indices[rows] = found.indices[:, 0]
+    return distances, indices
+
+
+def whole_lists(found: Found, block: QueryBlock) -> Found:
+    """Return the lists as they are: a ``finish`` for :class:`NeighborSearch`."""
+    return found
+
+
+def known_values(source: Source, executor: Executor, summary: ColumnSummary | None = None) -> Known:
+    """What distances need to know of a source's columns.
+
+    Parameters
+    ----------
+    source
+        Rows.
+    executor
+        Where to run.
+    summary
+        Their summary, if it is known already.
+
+    Raises
+    ------
+    InputError
+        A feature holds an infinite value.
+    """
+    summary = summary or summarize_columns(source, executor)
+    wrong = np.flatnonzero(np.isinf(summary.low) | np.isinf(summary.high))
+    if len(wrong):
+        j = int(wrong[0])
+        name = f" ({source.feature_names[j]})" if source.feature_names else ""
+        raise InputError(
+            f"Input X contains infinity or a value too large: feature {j}{name}",
+            hint="Distances need finite values; NaN stands for a missing one.",
+            feature=j,
+        )
+    return Known(summary.low, summary.high, summary.n_missing > 0, summary.binary)
+
+
+def query_blocks(offsets: IntArray, n_workers: int, *, streamed: bool) -> list[QueryBlock]:
+    """Cut the rows of a source into blocks for tasks; a block lies inside one tile.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n_tiles + 1,)
+        See :class:`~mlfs_dask.graphs.source.Source`.
+    n_workers
+        Blocks are made small enough to keep them all busy.
+    streamed
+        Every task prepares the training rows anew: larger blocks pay.
+
+    Examples
+    --------
+    >>> blocks = query_blocks(np.array([0, 100, 150]), 2, streamed=True)
+    >>> [(block.first, block.last, block.tile, block.begin) for block in blocks]
+    [(0, 100, 0, 0), (100, 150, 1, 0)]
+    """
+    rows = _STREAMED_ROWS
+    if not streamed:
+        share = -(-int(offsets[-1]) // (4 * n_workers))
+        rows = min(_ROWS, max(8 * GROUP, -(-share // GROUP) * GROUP))
+    bounds = enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
+    return [
+        QueryBlock(first, min(first + rows, end), tile, first - start)
+        for tile, (start, end) in bounds
+        for first in range(start, end, rows)
+    ]
+
+
+def _local_items(source: Source, executor: Executor) -> list[TileItem]:
+    """References that any task can load: blocks of a dask array are fetched first."""
+    items = source.items()
+    if all(item.dependency is None for item in items):
+        return items
+    blocks = executor.map(load_block, items)
+    return [TileItem(0, block.shape[0], array=block) for block in blocks]
+
+
+def _checked_order(
+    order: IntArray | None, counts: IntArray | None, n_features: int
+) -> tuple[IntArray, IntArray]:
+    order = np.arange(n_features) if order is None else np.asarray(order, dtype=np.int64)
+    if order.ndim != 1 or np.any((order < 0) | (order >= n_features)):
+        raise InputError(f"order must hold feature indices from 0 to {n_features - 1}")
+    if len(np.unique(order)) != len(order):
+        raise InputError("order names a feature twice")
+    counts = np.array([len(order)]) if counts is None else np.asarray(counts, dtype=np.int64)
+    if counts.ndim != 1 or len(counts) == 0:
+        raise InputError("counts must be a non-empty list of numbers of features")
+    if counts[0] < 0 or counts[-1] > len(order) or np.any(np.diff(counts) < 0):
+        raise InputError(
+            f"counts must not decrease and lie between 0 and {len(order)}, the features in order"
+        )
+    return order, counts
