@@ -80,13 +80,13 @@ def feature_counts(
             "features needs either fractions or counts",
             hint="For example features = { fractions = [0.1, 0.5, 1.0] }.",
         )
-    if fractions is not None:
-        _refuse_empty("fractions", fractions)
-        return _merged(count_of_share(share, n_features) for share in fractions)
-    chosen = list(counts or ())
-    _refuse_empty("counts", chosen)
-    _check_counts(chosen, n_features)
-    return _merged(chosen)
+    if counts is not None:
+        _refuse_empty("counts", counts)
+        _check_counts(counts, n_features)
+        return _merged(counts)
+    shares = [] if fractions is None else fractions
+    _refuse_empty("fractions", shares)
+    return _merged(count_of_share(share, n_features) for share in shares)
 
 
 def _refuse_empty(key: str, values: Sequence[float]) -> None:
