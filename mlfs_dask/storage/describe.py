@@ -1,7 +1,7 @@
 """What is in a store: sizes, labels, missing values, constants, duplicates; one pass over the rows.
 
-A row is a duplicate if an earlier row has the same feature values. A test row is shared by the
-split if some training row has the same feature values: such rows make test scores too good.
+A row is a duplicate if an earlier row has the same feature values and labels. A test row is shared
+by the split if some training row is the same: such rows make test scores too good.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
-from mlfs_dask._typing import AnyArray, FloatArray, IntArray
+from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.storage.digest import canonical_rows
 from mlfs_dask.storage.records import NOMINAL, SPLIT_NONE, SPLIT_TEST, SPLIT_TRAIN
 from mlfs_dask.storage.store import Dataset
@@ -51,11 +51,11 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     nonzero_fraction
         Share of the values that are neither 0 nor missing.
     duplicate_rows
-        Samples whose feature values an earlier sample has.
+        Samples with the feature values and the labels of an earlier sample.
     split
         ``"none"``, ``"train"``, ``"test"`` -> number of samples.
     rows_shared_by_split
-        Test samples whose feature values some training sample has.
+        Test samples with the feature values and the labels of some training sample.
     dtype, is_sparse, tile, bytes_on_disk
         How it is stored.
     cost
@@ -158,7 +158,7 @@ def describe(dataset: Dataset) -> Description:
     >>> from pathlib import Path
     >>> from mlfs_dask.storage.ingest import ingest
     >>> from mlfs_dask.testing.tables import ArrayTable
-    >>> table = ArrayTable([[1.0, 0.0], [1.0, 0.0]], [[1], [0]], split=[1, 2])
+    >>> table = ArrayTable([[1.0, 0.0], [1.0, 0.0]], [[1], [1]], split=[1, 2])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     facts = describe(ingest(table, Path(folder) / "tiny.zarr"))
     >>> facts.duplicate_rows, facts.rows_shared_by_split, facts.constant_features
@@ -168,7 +168,7 @@ def describe(dataset: Dataset) -> Description:
     keys = []
     for batch in dataset.batches():
         columns.update(batch.X)
-        keys.append(_row_keys(batch.X))
+        keys.append(_row_keys(batch.X, batch.Y))
     row_keys = np.concatenate(keys)
     return Description(
         **_identity(dataset),
@@ -237,15 +237,17 @@ def _feature_facts(dataset: Dataset, columns: _Columns) -> dict[str, Any]:
     }
 
 
-def _row_keys(X: AnyArray | csr_matrix) -> NDArray[np.bytes_]:
-    """128-bit hash of the values of each row, shape (r,) of 16 raw bytes."""
+def _row_keys(X: AnyArray | csr_matrix, Y: ByteArray) -> NDArray[np.bytes_]:
+    """128-bit hash of values and labels of each row, shape (r,) of 16 raw bytes."""
     keys = []
+    labels = iter(np.packbits(Y, axis=1))
     for counts, indices, values in canonical_rows(X):
         ends = np.cumsum(counts).tolist()
         start = 0
         for end in ends:
             row = hashlib.blake2b(indices[start:end].tobytes(), digest_size=16)
             row.update(values[start:end].tobytes())
+            row.update(next(labels).tobytes())
             keys.append(row.digest())
             start = end
     return np.frombuffer(b"".join(keys), dtype="V16")

@@ -8,12 +8,13 @@ def facts(X, Y, split):
     n, q = len(Y), len(Y[0])
     seen, train, duplicates = set(), set(), 0
     rows = [tuple("?" if math.isnan(v) else v + 0.0 for v in row) for row in X]
-    for row, part in zip(rows, split, strict=True):
-        duplicates += row in seen
-        seen.add(row)
+    samples = [(row, tuple(labels)) for row, labels in zip(rows, Y, strict=True)]
+    for sample, part in zip(samples, split, strict=True):
+        duplicates += sample in seen
+        seen.add(sample)
         if part == 1:
-            train.add(row)
-    shared = sum(row in train for row, part in zip(rows, split, strict=True) if part == 2)
+            train.add(sample)
+    shared = sum(sample in train for sample, part in zip(samples, split, strict=True) if part == 2)
     columns = list(zip(*rows, strict=True))
     return {
         "label_cardinality": sum(map(sum, Y)) / n,

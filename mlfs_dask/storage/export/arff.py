@@ -31,6 +31,7 @@ from mlfs_dask.storage.records import NOMINAL, SPLIT_TEST, SPLIT_TRAIN
 from mlfs_dask.storage.store import Dataset
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.+-]+")
+_HARMLESS = re.compile(r"\w[\w.-]*")
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
@@ -118,7 +119,8 @@ class _Table:
 
     def head(self) -> str:
         dataset = self.dataset
-        relation = dataset.name
+        # MEKA reads options out of the relation: a name may not look like one.
+        relation = dataset.name if _HARMLESS.fullmatch(dataset.name) else "data"
         if self.labels_first:
             relation += f": -C {dataset.n_labels}"
         features = [
@@ -188,7 +190,7 @@ def _declared_values(dataset: Dataset) -> tuple[dict[int, tuple[str, ...]], list
 
 
 def _stem(output: Path) -> str:
-    return output.name.removesuffix(".gz").removesuffix(".arff")
+    return Path(output.name.removesuffix(".gz")).stem
 
 
 def _sibling(output: Path, ending: str) -> Path:
