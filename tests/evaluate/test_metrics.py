@@ -243,6 +243,7 @@ def test_input_is_not_changed():
         ([[1.0, 0.0], [0.5, 1.0], [0.0, 1.0]], "row 1, label 0 .* is 0.5", 1),
         ([[1.0, 0.0], [0.0, 1.0], [0.0, np.nan]], "row 2, label 1 .* is nan", 2),
         ([["1", "0"], ["1", "1"], ["0", "0"]], "row 0, label 0 .* is 1", 0),
+        (np.array([[1, 0], [0, 0], [0, 2]], dtype=np.uint8), "row 2, label 1 .* is 2", 2),
     ],
 )
 def test_bl_044_labels_that_are_not_binary_are_refused_with_the_row(truth, message, row):
