@@ -267,18 +267,20 @@ class MLkNN(BaseClassifier):
         return n_train - 1
 
     def _check_parameters(self) -> None:
-        k: Any = self.n_neighbors
-        s: Any = self.smoothing
-        threshold: Any = self.threshold
-        if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
+        k, s, threshold = self.n_neighbors, self.smoothing, self.threshold
+        if not _is_a(numbers.Integral, k) or k < 1:
             raise InputError(f"n_neighbors = {k!r}: expected an integer of at least 1")
-        if not isinstance(s, numbers.Real) or not 0 <= s < np.inf:
+        if not _is_a(numbers.Real, s) or not 0 <= s < np.inf:
             raise InputError(f"smoothing = {s!r}: expected a finite number of at least 0")
-        if not isinstance(threshold, numbers.Real) or not 0 <= threshold <= 1:
+        if not _is_a(numbers.Real, threshold) or not 0 <= threshold <= 1:
             raise InputError(f"threshold = {threshold!r}: expected a probability from 0 to 1")
         _check_choice("normalize", self.normalize, (None, "minmax", "none"))
         _check_choice("conventions", self.conventions, ("default", "mulan", "zhang", "sklearn"))
         _check_choice("impute", self.impute, ("none", "mean"))
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
