@@ -180,9 +180,18 @@ def _release(future: Any) -> None:
 
 def _resolve(item: Any) -> Any:
     dependency = getattr(item, "dependency", None)
-    if dependency is None:
-        return item
-    return item.attached(dependency.result() if hasattr(dependency, "result") else dependency)
+    return item if dependency is None else item.attached(_materialize(dependency))
+
+
+def _materialize(dependency: Any) -> Any:
+    if isinstance(dependency, list):
+        return [_materialize(each) for each in dependency]
+    # A delayed object answers to every attribute name; its type doesn't.
+    if hasattr(type(dependency), "result"):
+        return dependency.result()
+    if hasattr(type(dependency), "compute"):
+        return dependency.compute(scheduler="synchronous")
+    return dependency
 
 
 def _call(function: Callable[..., Any], item: Any, *common: Any) -> Any:

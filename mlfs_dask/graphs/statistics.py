@@ -39,6 +39,8 @@ class ColumnSummary:
     binary : ndarray of bool, shape (n_features,)
         Every value is 0 or 1, none missing.
     n_samples : int
+    n_cells : int
+        Stored values: rows times features, or the non-zeros of CSR.
     """
 
     low: FloatArray
@@ -48,6 +50,7 @@ class ColumnSummary:
     first: FloatArray
     binary: BoolArray
     n_samples: int
+    n_cells: int
 
     @property
     def constant(self) -> BoolArray:
@@ -98,6 +101,7 @@ def summarize_columns(source: Source, executor: Executor | None = None) -> Colum
         first=np.zeros(d) if first is None else first,
         binary=binary,
         n_samples=source.n_samples,
+        n_cells=int(stored.sum()) if source.is_sparse else source.n_samples * d,
     )
 
 

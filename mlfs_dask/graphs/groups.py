@@ -1,0 +1,131 @@
+"""Sums of columns over groups of rows, and weighted moments, in one pass over the tiles.
+
+Groups are label sets (each row in one) or labels (each row in several). Tiles are added from 0.0
+in tile order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mlfs_dask._typing import FloatArray, IntArray
+from mlfs_dask.graphs.columns import Columns
+from mlfs_dask.graphs.executor import Executor
+from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.tiles import TileTask, tile_tasks
+from mlfs_dask.kernels.spectral import (
+    Moments,
+    csr_moments,
+    dense_group_sums,
+    dense_moments,
+    zero_moments,
+)
+
+COLUMN_BLOCK = 256
+# Columns are taken in runs whose sums per group stay below this.
+SUMS_BYTES = 32 * 2**20
+
+
+def column_runs(source: Source, columns: Columns, n_groups: int) -> list[tuple[int, int]]:
+    """Runs of columns whose sums per group fit `SUMS_BYTES`; CSR sums are kept sparse.
+
+    Parameters
+    ----------
+    source, columns
+        Rows and the columns made of them.
+    n_groups
+        Number of groups.
+    """
+    if source.is_sparse:
+        return [(0, columns.n_columns)]
+    blocks = max(1, SUMS_BYTES // (8 * max(n_groups, 1) * COLUMN_BLOCK))
+    width = blocks * COLUMN_BLOCK
+    return [(lo, min(lo + width, columns.n_columns)) for lo in range(0, columns.n_columns, width)]
+
+
+def group_sums(
+    source: Source,
+    columns: Columns,
+    run: tuple[int, int],
+    member: Any,
+    weights: tuple[FloatArray, FloatArray],
+    executor: Executor,
+) -> tuple[Any, Moments, Moments]:
+    """Sums per group and weighted moments of a run of columns.
+
+    Parameters
+    ----------
+    source, columns
+        Rows and the columns made of them.
+    run
+        First column and the one after the last.
+    member : CSR matrix of ones, shape (n_samples, n_groups)
+        Groups of each row.
+    weights : two ndarrays of float64, shape (n_samples,)
+        Weights of the two moments; the second is mostly 0.
+    executor
+        Where to run.
+
+    Returns
+    -------
+    sums : ndarray or CSC matrix, shape (n_groups, n_run)
+        Sums of g = f - shift.
+    moments, others
+        Weighted by the first and the second weight.
+    """
+    width = run[1] - run[0]
+    shape = (member.shape[1], width)
+    sums: Any = sp.csr_matrix(shape) if source.is_sparse else np.zeros(shape)
+    moments, others = zero_moments(width), zero_moments(width)
+    tasks = tile_tasks(source, member, *weights)
+    for present, part, *tile_moments in executor.map(_sum_tile, tasks, columns, run):
+        if source.is_sparse:
+            sums = sums + _place(part, present, shape[0])
+        else:
+            sums[present] += part
+        for total, addend in zip((moments, others), tile_moments, strict=True):
+            for held, new in zip(total, addend, strict=True):
+                held += new
+    return (sums.tocsc() if source.is_sparse else sums), moments, others
+
+
+def _place(part: Any, present: IntArray, n_groups: int) -> Any:
+    """Rows of ``part`` at the places of their groups."""
+    lengths = np.zeros(n_groups, dtype=np.int64)
+    lengths[present] = np.diff(part.indptr)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    return sp.csr_matrix((part.data, part.indices, indptr), shape=(n_groups, part.shape[1]))
+
+
+def _sum_tile(
+    task: TileTask, columns: Columns, run: tuple[int, int]
+) -> tuple[IntArray, Any, Moments, Moments]:
+    [block] = task.load()
+    [[member, weight, other]] = task.rows
+    present, local = np.unique(member.indices, return_inverse=True)
+    groups = (member.indptr.astype(np.int64), local.ravel().astype(np.int64))
+    start, stop = run
+    moments, others = zero_moments(stop - start), zero_moments(stop - start)
+    if sp.issparse(block):
+        rows = columns.sparse(block)
+        csr_moments(*rows, weight, moments)
+        if other.any():
+            csr_moments(*rows, other, others)
+        ones = np.ones(len(groups[1]))
+        picks = sp.csr_matrix((ones, groups[1], groups[0]), shape=(len(weight), len(present)))
+        X = sp.csr_matrix(tuple(rows), shape=(len(weight), columns.n_columns))
+        # Products of CSR matrices add in row order, as the dense kernel does.
+        part = sp.csr_matrix(picks.T) @ X
+        part.sort_indices()
+        return present, part, moments, others
+    X, begin = columns.cut(block, start, stop)
+    shift = columns.shift[start:stop]
+    by_group = np.zeros((len(present), stop - start))
+    dense_moments(X, begin, weight, shift, moments)
+    dense_group_sums(X, begin, groups, shift, by_group)
+    if other.any():
+        dense_moments(X, begin, other, shift, others)
+    return present, by_group, moments, others

@@ -1,0 +1,91 @@
+"""The unsquared reading of MLLAP's criterion, one request per choice (METHODS 3.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlfs_dask._typing import BoolArray, FloatArray, IntArray
+from mlfs_dask.kernels.greedy import first_at_most, key_cell_top
+from mlfs_dask.selectors.engine import Choice, Request, Step
+
+
+@dataclass
+class EuclideanState:
+    """Where the loop stands.
+
+    Attributes
+    ----------
+    chosen : list of int
+    left : ndarray of int64
+        Candidates, ascending.
+    b : ndarray of float64, shape (n_features,)
+        Spread of every feature.
+    bottom : float
+        Sum of b over the chosen features.
+    """
+
+    chosen: list[int]
+    left: IntArray
+    b: FloatArray
+    bottom: float
+
+
+@dataclass(frozen=True)
+class EuclideanEngine:
+    """Chooses the feature with the smallest φ(F + f), numerators by unsquared distances.
+
+    Attributes
+    ----------
+    constant : ndarray of bool, shape (n_features,)
+        Never chosen.
+    limit : int
+        Number of features to choose.
+    """
+
+    constant: BoolArray
+    limit: int
+
+    def begin(self) -> Step[EuclideanState]:
+        """Ask for the sums of all features."""
+        state = EuclideanState([], np.flatnonzero(~self.constant), np.zeros(0), 0.0)
+        return Step(state, request=Request("scatter"))
+
+    def advance(
+        self, state: EuclideanState, reply: FloatArray | tuple[FloatArray, FloatArray]
+    ) -> Step[EuclideanState]:
+        """Choose one feature.
+
+        Parameters
+        ----------
+        state
+            From the last step.
+        reply
+            First a and b of all features, then the numerators of the candidates.
+        """
+        if isinstance(reply, tuple):
+            a, b = reply
+            left = state.left[b[state.left] > 0]
+            state = EuclideanState([], left, b, 0.0)
+            values = a[left] / b[left]
+        else:
+            values = reply / (state.bottom + state.b[state.left])
+        if len(state.left) == 0:
+            return Step(state, stop="no candidate left")
+        index = first_at_most(values, key_cell_top(float(values.min())))
+        feature = int(state.left[index])
+        reason = "smallest criterion" if state.chosen else "smallest Laplacian score"
+        choice = Choice(len(state.chosen), feature, float(values[index]), reason)
+        after = EuclideanState(
+            chosen=[*state.chosen, feature],
+            left=np.delete(state.left, index),
+            b=state.b,
+            bottom=state.bottom + float(state.b[feature]),
+        )
+        if len(after.left) == 0:
+            return Step(after, decided=(choice,), stop="no candidate left")
+        if len(after.chosen) >= self.limit:
+            return Step(after, decided=(choice,), stop=f"{self.limit} features chosen")
+        arguments = {"chosen": np.array(after.chosen), "candidates": after.left}
+        return Step(after, decided=(choice,), request=Request("euclidean", arguments))

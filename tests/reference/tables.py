@@ -1,0 +1,31 @@
+"""Small tables for hypothesis, full of what goes wrong: ties, constants, large means, empty rows."""
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+
+@st.composite
+def tables(draw, *, max_rows=24, max_features=6, max_labels=4):
+    """Small data full of ties: few values, copies, constants, far-away means, empty label sets."""
+    n = draw(st.integers(2, max_rows))
+    d = draw(st.integers(1, max_features))
+    q = draw(st.integers(1, max_labels))
+    Y = draw(hnp.arrays(np.uint8, (n, q), elements=st.integers(0, 1)))
+    values = st.one_of(
+        st.integers(0, 2).map(float), st.floats(-4, 4, allow_subnormal=False, width=16)
+    )
+    X = draw(hnp.arrays(np.float64, (n, d), elements=values))
+    for r in range(d):
+        kind = draw(st.sampled_from(["as drawn", "constant", "zero", "far", "copy", "by set"]))
+        if kind == "constant":
+            X[:, r] = 3.25
+        elif kind == "zero":
+            X[:, r] = 0.0
+        elif kind == "far":
+            X[:, r] += 1e6
+        elif kind == "copy":
+            X[:, r] = X[:, 0]
+        elif kind == "by set":
+            X[:, r] = Y @ np.arange(1, q + 1) % 3 + 5.0
+    return X, Y
