@@ -9,7 +9,8 @@ One class per reaction that a handler may have::
     │   ├── StoreError                      not a store, or one of another format          exit 2
     │   │   └── StoreCorruptError           a store that lost or changed bytes             exit 2
     │   ├── JobFileError                    all problems of a job file in one report       exit 2
-    │   └── PlanError                       a plan that cannot fit                         exit 2
+    │   ├── PlanError                       a plan that cannot fit                         exit 2
+    │   └── RunFolderError                  a run folder that cannot be continued          exit 2
     ├── NotFoundError (FileNotFoundError)   no such store, run or file                     exit 2
     ├── PluginError (LookupError)           unknown or clashing registry name              exit 2
     ├── MachineError (OSError)              disk full, permission denied on writing        exit 1
@@ -37,6 +38,7 @@ __all__ = [
     "NotFoundError",
     "PlanError",
     "PluginError",
+    "RunFolderError",
     "RunInterruptedError",
     "StoreCorruptError",
     "StoreError",
@@ -164,6 +166,12 @@ class PlanError(InputError):
     """A plan that cannot fit the limits given."""
 
     code = "plan"
+
+
+class RunFolderError(InputError):
+    """A run folder that was changed, belongs to another job, or is being written by another."""
+
+    code = "run-folder"
 
 
 class NotFoundError(MlfsError, FileNotFoundError):

@@ -22,6 +22,13 @@ __all__ = ["main", "mlfs"]
 
 _COMMANDS = {
     "data": "mlfs_dask.cli.data:data",
+    "init": "mlfs_dask.cli.init:init",
+    "list": "mlfs_dask.cli.runs:list_runs",
+    "methods": "mlfs_dask.cli.methods:methods",
+    "plan": "mlfs_dask.cli.run:plan",
+    "report": "mlfs_dask.cli.runs:report",
+    "run": "mlfs_dask.cli.run:run",
+    "status": "mlfs_dask.cli.runs:status",
 }
 """Name of a command -> ``module:attribute`` of a click command; add a line to add a command."""
 
@@ -105,7 +112,7 @@ class MlfsGroup(LazyGroup):
 @click.version_option(package_name="mlfs-dask", prog_name="mlfs")
 @click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
 def mlfs(verbose: bool) -> None:
-    r"""Multi-label feature selection, from a laptop to a Dask cluster.
+    """Multi-label feature selection, from a laptop to a Dask cluster.
 
     \b
     Example:

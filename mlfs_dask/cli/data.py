@@ -28,7 +28,7 @@ tile_option = click.option(
 
 @click.group()
 def data() -> None:
-    r"""Stores of data: make, look at, check, export.
+    """Stores of data: make, look at, check, export.
 
     \b
     Example:
@@ -57,7 +57,7 @@ def data() -> None:
 @force_option
 @json_option
 def ingest(source: str, dest: str | None, name: str | None, **options: Any) -> None:
-    r"""Make a store of a data file, or of a data set of the catalogue.
+    """Make a store of a data file, or of a data set of the catalogue.
 
     SRC is a file (Mulan ARFF + XML, MEKA ARFF, libsvm, CSV, .mat, .npz; .gz and .bz2 as they are),
     or a name of the catalogue whose files are in $MLFS_DATA. DEST is a path or a name; by default
@@ -168,7 +168,7 @@ def _print_made(dataset: Dataset, *, as_json: bool) -> None:
 @force_option
 @json_option
 def synth(dest: str, tile: int, force: bool, as_json: bool, **planted: Any) -> None:
-    r"""Make a store of data with a planted truth, of any size.
+    """Make a store of data with a planted truth, of any size.
 
     DEST is a path or a name. All features that are neither relevant nor copies are noise; the
     attribute truth of the store says which are which.
@@ -190,7 +190,7 @@ def synth(dest: str, tile: int, force: bool, as_json: bool, **planted: Any) -> N
 @click.argument("store")
 @json_option
 def show(store: str, as_json: bool) -> None:
-    r"""Say what is in a store: sizes, labels, missing values, duplicates, split.
+    """Say what is in a store: sizes, labels, missing values, duplicates, split.
 
     \b
     Example:
@@ -241,7 +241,7 @@ def _print_description(facts: Description) -> None:
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, store: str, as_json: bool) -> None:
-    r"""Read every byte of a store and name each file that changed or got lost.
+    """Read every byte of a store and name each file that changed or got lost.
 
     \b
     Example:
@@ -271,7 +271,7 @@ def verify(ctx: click.Context, store: str, as_json: bool) -> None:
 @data.command("list")
 @json_option
 def list_stores(as_json: bool) -> None:
-    r"""List the stores, and the data sets of the catalogue.
+    """List the stores, and the data sets of the catalogue.
 
     \b
     Example:
@@ -318,7 +318,7 @@ def list_stores(as_json: bool) -> None:
 @force_option
 @json_option
 def export(store: str, output: Path, file_format: str | None, force: bool, as_json: bool) -> None:
-    r"""Write a store as a file of another format; says what the format cannot hold.
+    """Write a store as a file of another format; says what the format cannot hold.
 
     npz holds the whole store; arff (Mulan's, with its XML) and meka all but costs, the split as two
     files; csv names and values; libsvm values.

@@ -1,0 +1,41 @@
+"""``mlfs init``: a commented job file to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlfs_dask.cli.output import json_option, print_json
+
+
+@click.command()
+@click.argument(
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("job.toml"),
+    metavar="FILE",
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@json_option
+def init(file: Path, force: bool, as_json: bool) -> None:
+    """Write a commented job file that runs as it is.
+
+    FILE defaults to job.toml.
+
+    \b
+    Example:
+      mlfs init my-job.toml
+      mlfs run my-job.toml
+    """
+    from mlfs_dask.errors import InputError
+    from mlfs_dask.jobs.rundir import write_bytes
+    from mlfs_dask.resources import declaration
+
+    if file.exists() and not force:
+        raise InputError(f"{file} exists already", hint="Give another name, or --force.")
+    write_bytes(file, declaration("jobs/template.toml").read_bytes())
+    if as_json:
+        print_json({"file": str(file.absolute())})
+    else:
+        click.echo(f"{file}: run it with `mlfs run {file}`")

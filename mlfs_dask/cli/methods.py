@@ -1,0 +1,113 @@
+"""``mlfs methods``: what there is to select, classify and measure with."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Literal, TypeAlias, cast
+
+import click
+
+from mlfs_dask.cli.output import json_option, print_json, print_table
+
+_KINDS = ("selectors", "classifiers", "metrics")
+_Registered: TypeAlias = Literal["selectors", "classifiers"]
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(_KINDS), required=False)
+@click.argument("name", required=False)
+@json_option
+def methods(kind: str | None, name: str | None, as_json: bool) -> None:
+    """List selectors, classifiers and metrics, or show one with its parameters.
+
+    \b
+    Example:
+      mlfs methods selectors
+      mlfs methods selectors spec
+    """
+    if kind is not None and name is not None:
+        facts = _describe(kind, name)
+        print_json(facts) if as_json else _print_method(facts)
+        return
+    listed = {each: _list(each) for each in ([kind] if kind else _KINDS)}
+    if as_json:
+        print_json(listed)
+        return
+    for position, (each, found) in enumerate(listed.items()):
+        click.echo(("\n" if position else "") + f"{each}:")
+        print_table([(f"  {m['name']}", m["summary"]) for m in found], ("  name", "summary"))
+
+
+def _list(kind: str) -> list[dict[str, str]]:
+    from mlfs_dask import registry
+    from mlfs_dask.errors import PluginError
+    from mlfs_dask.evaluate.metrics import METRICS
+
+    if kind == "metrics":
+        return [{"name": name, "summary": metric.summary} for name, metric in METRICS.items()]
+    found = []
+    registered = cast("_Registered", kind)
+    for name in registry.names(registered):
+        try:
+            summary = _summary(registry.load(registered, name))
+        except PluginError as error:
+            summary = f"cannot be loaded: {error.message}"
+        found.append({"name": name, "summary": summary})
+    return found
+
+
+def _describe(kind: str, name: str) -> dict[str, Any]:
+    from mlfs_dask import registry
+    from mlfs_dask.evaluate.metrics import get_metric
+
+    if kind == "metrics":
+        metric = get_metric(name)
+        return {
+            "kind": kind,
+            "name": name,
+            "higher_is_better": metric.higher_is_better,
+            "formula": metric.formula,
+            "parameters": [],
+            "documentation": inspect.getdoc(metric.function) or "",
+        }
+    registered = cast("_Registered", kind)
+    constructor = registry.load(registered, name)
+    return {
+        "kind": kind,
+        "name": name,
+        "parameters": _parameters(registered, name),
+        "documentation": inspect.getdoc(constructor) or "",
+    }
+
+
+def _parameters(kind: _Registered, name: str) -> list[dict[str, Any]]:
+    from mlfs_dask.jobs.options import options_of
+    from mlfs_dask.jobs.problems import in_words
+
+    return [
+        {
+            "name": option.name,
+            "allowed": in_words(option.hint),
+            "default": option.default
+            if isinstance(option.default, (int, float, str, bool))
+            else None,
+        }
+        for option in options_of(kind, name).values()
+    ]
+
+
+def _print_method(facts: dict[str, Any]) -> None:
+    click.echo(f"{facts['name']}\n")
+    if facts["parameters"]:
+        click.echo("In a job file:")
+        shown = [
+            (f"  {p['name']}", "" if p["default"] is None else p["default"], p["allowed"])
+            for p in facts["parameters"]
+        ]
+        print_table(shown, ("  key", "default", "allowed"))
+        click.echo()
+    click.echo(facts["documentation"])
+
+
+def _summary(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n")[0]

@@ -1,0 +1,210 @@
+"""``mlfs run`` and ``mlfs plan``: do a job, or say what doing it would take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlfs_dask.cli.output import json_option, print_json, print_table
+from mlfs_dask.cli.runs import print_summary, runs_option, summary_document
+
+if TYPE_CHECKING:
+    from mlfs_dask.jobs.coordinator import Finished
+    from mlfs_dask.jobs.plan import Plan
+    from mlfs_dask.jobs.spec import Job
+
+set_option = click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change a key of the job, for example --set seed=1 or --set select.0.phi=2.",
+)
+job_argument = click.argument("job", type=click.Path(path_type=Path), metavar="JOB")
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(min=0),
+    help="Worker processes; 0 runs in this process. The same as --set run.workers=N.",
+)
+
+
+@click.command()
+@job_argument
+@set_option
+@workers_option
+@click.option("--force", is_flag=True, help="Start a new run even if this job has one.")
+@runs_option
+@json_option
+def run(
+    job: Path,
+    overrides: tuple[str, ...],
+    workers: int | None,
+    force: bool,
+    runs: Path,
+    as_json: bool,
+) -> None:
+    """Run a job file, or take its run up where it was left.
+
+    JOB is a job file, or the name of one that comes with the package. Its run lies in a folder of
+    its own below --runs; a job that is finished is shown again without any work.
+
+    \b
+    Example:
+      mlfs run jobs/quickstart.toml
+      mlfs run emotions-spectral --set evaluate.split.repeats=5 --workers 2
+    """
+    from mlfs_dask.cli.progress import make_progress
+    from mlfs_dask.jobs.coordinator import Order, interrupted_error, resume_command, run_job
+    from mlfs_dask.jobs.jobfile import find_job
+
+    path = find_job(job)
+    checked = _read(path, overrides, workers)
+    words = ["mlfs", "run", str(job), *(w for text in overrides for w in ("--set", text))]
+    order = Order(
+        job=checked,
+        text=path.read_bytes(),
+        file=str(path),
+        runs=runs,
+        force=force,
+        command=resume_command(*words, "--runs", str(runs)),
+        progress=make_progress(),
+    )
+    try:
+        finished = run_job(order)
+    except KeyboardInterrupt:
+        raise interrupted_error(checked.name, order.command) from None
+    _write_report(finished)
+    _show(finished, as_json=as_json)
+    _fail_if_partial(finished, order.command)
+
+
+def _read(path: Path, overrides: tuple[str, ...], workers: int | None) -> Job:
+    from mlfs_dask.jobs.jobfile import read_job
+
+    extra = () if workers is None else (f"run.workers={workers}",)
+    return read_job(path, (*overrides, *extra))
+
+
+def _write_report(finished: Finished) -> None:
+    from mlfs_dask.jobs.results import Run
+    from mlfs_dask.report import write_report
+
+    folder = finished.folder
+    if finished.fresh or not folder.report.is_file():
+        write_report([Run(folder)], folder.report)
+
+
+def _show(finished: Finished, *, as_json: bool) -> None:
+    from mlfs_dask.jobs.results import Run
+
+    done = Run(finished.folder)
+    if as_json:
+        failed = [str(outcome.unit) for outcome in finished.failures]
+        extra = {"already_finished": not finished.fresh, "failed": failed}
+        print_json({**summary_document(done), **extra})
+        return
+    if not finished.fresh:
+        click.echo(f"{done.id} was finished before; --force runs it again.\n")
+    print_summary(done)
+
+
+def _fail_if_partial(finished: Finished, command: str) -> None:
+    from mlfs_dask.errors import InputError, MlfsError
+
+    failures = [o.failure for o in finished.failures if o.failure is not None]
+    if not failures:
+        return
+    root = [failure for failure in failures if failure.error != "NotRun"] or failures
+    message = root[0].message
+    first = next(o.unit for o in finished.failures if o.failure is root[0])
+    kind = InputError if all(failure.exit_code == 2 for failure in failures) else MlfsError
+    hint = f"{root[0].hint} " if root[0].hint else ""
+    raise kind(
+        f"{len(failures)} units of {finished.folder.id} failed, the others are kept; the first: "
+        f"{first}: {message}",
+        hint=f"{hint}Tracebacks are in {finished.folder.journal}; try these units again with: "
+        f"{command}",
+        failed=len(failures),
+    )
+
+
+@click.command()
+@job_argument
+@set_option
+@workers_option
+@runs_option
+@json_option
+def plan(
+    job: Path,
+    overrides: tuple[str, ...],
+    workers: int | None,
+    runs: Path,
+    as_json: bool,
+) -> None:
+    """Say what a job would do: units, tasks, memory, expected time. Nothing is computed.
+
+    Also lists the labels that some training fold shows with one value only.
+
+    \b
+    Example:
+      mlfs plan jobs/quickstart.toml
+    """
+    from mlfs_dask.jobs.data import open_datasets
+    from mlfs_dask.jobs.jobfile import find_job
+    from mlfs_dask.jobs.plan import make_plan
+
+    path = find_job(job)
+    checked = _read(path, overrides, workers)
+    made = make_plan(checked, open_datasets(checked, str(path)), runs=runs)
+    if as_json:
+        print_json(_plan_document(made))
+    else:
+        _print_plan(made)
+
+
+def _plan_document(made: Plan) -> dict[str, Any]:
+    import msgspec
+
+    document: dict[str, Any] = msgspec.to_builtins(made)
+    return {**document, "warnings": made.warnings}
+
+
+def _print_plan(made: Plan) -> None:
+    from mlfs_dask.jobs.sizes import show_bytes, show_seconds
+
+    click.echo(f"{made.run}: {made.state or 'not started yet'}\n")
+    print_table(
+        [(d.name, d.n_samples, d.n_features, d.n_labels) for d in made.datasets],
+        ("data", "samples", "features", "labels"),
+    )
+    where = f"{made.workers} worker processes" if made.workers else "this process"
+    limit = made.memory_limit_bytes
+    facts = {
+        "units": f"{made.n_selections} selections, {made.n_curves} curves",
+        "tasks": f"{made.n_tasks} in {where}",
+        "memory": f"about {show_bytes(made.memory_bytes)} per process"
+        + (f", limit {show_bytes(limit)}" if limit else "")
+        + f" (arrays of one task: {show_bytes(made.task_bytes)})",
+        "time": f"about {show_seconds(made.seconds)}",
+    }
+    click.echo()
+    for name, value in facts.items():
+        click.echo(f"{name:8}{value}")
+    for warning in made.warnings:
+        click.echo(f"\nwarning: {warning}")
+    _print_constant(made)
+
+
+def _print_constant(made: Plan) -> None:
+    shown = made.constant_labels[:20]
+    if not shown:
+        return
+    click.echo()
+    print_table(
+        [(p.dataset, p.label, p.repeat, p.fold, p.lacks) for p in shown],
+        ("data", "label", "repeat", "fold", "lacks"),
+    )
+    if len(made.constant_labels) > len(shown):
+        click.echo(f"... and {len(made.constant_labels) - len(shown)} more, see --json")

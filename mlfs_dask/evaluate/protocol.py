@@ -1,0 +1,212 @@
+"""The protocol: rank the features on training rows, judge the ranking on test rows.
+
+::
+
+    fold ──> train rows ──> selector ──> order ──┐
+         │                                       ├─> classifier at each count ──> metrics
+         ├─> train rows ─────────────────────────┤
+         └─> test rows ──────────────────────────┘
+
+Nothing here sees test rows before the classifier predicts them: selectors, scaling and imputation
+get a source of training rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from mlfs_dask._typing import ByteArray, Conventions, FloatArray, IntArray
+from mlfs_dask.errors import InputError
+from mlfs_dask.evaluate import splits
+from mlfs_dask.evaluate.metrics import METRICS, score_all
+from mlfs_dask.graphs.source import Source
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measure of one classifier at one point of a ranking.
+
+    Attributes
+    ----------
+    n_features
+        How many of the best features the classifier got.
+    share
+        The same as a share of all features.
+    cost_share
+        Their cost as a share of the cost of all; None without costs.
+    metric
+        Name of the measure.
+    value
+        NaN where undefined.
+    n_scored
+        Rows (or labels) in the mean.
+    """
+
+    n_features: int
+    share: float
+    cost_share: float | None
+    metric: str
+    value: float
+    n_scored: int
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """How rows are parted into training and test rows.
+
+    Attributes
+    ----------
+    kind
+        ``"kfold"`` or ``"holdout"``.
+    folds, repeats, seed
+        Of ``kfold``.
+    """
+
+    kind: str
+    folds: int = 10
+    repeats: int = 1
+    seed: int = 0
+
+    def fold(self, number: tuple[int, int], n_samples: int, split: ByteArray | None) -> splits.Fold:
+        """One fold, without making the others.
+
+        Parameters
+        ----------
+        number
+            Repeat and fold, 0-based.
+        n_samples
+            Rows of the data set.
+        split : ndarray of uint8, shape (n_samples,), or None
+            The split that the data ship, for ``holdout``.
+
+        Raises
+        ------
+        InputError
+            Fewer rows than folds; no split shipped, or one without training or test rows.
+        """
+        if self.kind == "holdout":
+            return splits.holdout(np.zeros(n_samples, np.uint8) if split is None else split)
+        repeat, fold = number
+        test = _parts(n_samples, self.folds, self.seed, repeat)[fold]
+        made = splits.folds_from_tests(n_samples, [test], repeat)[0]
+        return replace(made, fold=fold)
+
+    def numbers(self) -> list[tuple[int, int]]:
+        """Repeat and fold of every fold, in order."""
+        if self.kind == "holdout":
+            return [(0, 0)]
+        return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
+
+
+@lru_cache(maxsize=4)
+def _parts(n_samples: int, folds: int, seed: int, repeat: int) -> list[IntArray]:
+    return splits.kfold(n_samples, folds, seed, repeat)
+
+
+def select(selector: Any, train: Source) -> dict[str, Any]:
+    """Rank the features on training rows.
+
+    Parameters
+    ----------
+    selector
+        A selector as the registry gives it, not fitted.
+    train
+        Training rows with their labels.
+
+    Returns
+    -------
+    dict
+        The selection as ``results.json`` holds it (order, scores, support, path, ...), plain
+        values.
+    """
+    selector.fit(train)
+    record: dict[str, Any] = selector.selection_record()
+    return record
+
+
+def judge(
+    classifier: Any,
+    fold: tuple[Source, Source],
+    ranking: tuple[IntArray, Sequence[int]],
+    metrics: Sequence[str],
+    conventions: Conventions = "default",
+) -> list[Measurement]:
+    """Measure a classifier at several points of a ranking.
+
+    Parameters
+    ----------
+    classifier
+        A classifier as the registry gives it, not fitted.
+    fold
+        Training and test rows with their labels.
+    ranking
+        Features best first, and at how many of them to measure.
+    metrics
+        Names of measures.
+    conventions
+        Whose rules they follow.
+
+    Returns
+    -------
+    list of Measurement
+        By point in the order given, then by measure.
+
+    Raises
+    ------
+    InputError
+        The classifier left a point out.
+    """
+    train, test = fold
+    order, counts = ranking
+    found = []
+    answered = []
+    for count, proba in classifier.curve(train, test, order, list(counts)):
+        scores = score_all(metrics, test.Y, proba, _decisions(classifier, proba), conventions)
+        cost_share = _cost_share(train, order[:count])
+        found += [
+            Measurement(
+                n_features=int(count),
+                share=int(count) / train.n_features,
+                cost_share=cost_share,
+                metric=name,
+                value=score.value,
+                n_scored=score.n_scored,
+            )
+            for name, score in scores.items()
+        ]
+        answered.append(int(count))
+    if sorted(answered) != sorted(counts):
+        raise InputError(
+            f"{type(classifier).__name__}.curve answered for the counts {answered}, asked were "
+            f"{list(counts)}"
+        )
+    return sorted(found, key=lambda m: (counts.index(m.n_features), metrics.index(m.metric)))
+
+
+def higher_is_better(metric: str) -> bool:
+    """Direction of a measure.
+
+    Parameters
+    ----------
+    metric
+        Its name.
+    """
+    return METRICS[metric].higher_is_better
+
+
+def _decisions(classifier: Any, proba: FloatArray) -> Any:
+    """The classifier's own rule from scores to labels, by default 1 from 0.5 on."""
+    decide = getattr(classifier, "decide", None)
+    return (proba >= 0.5).astype(np.uint8) if decide is None else decide(proba)
+
+
+def _cost_share(source: Source, features: IntArray) -> float | None:
+    if source.feature_cost is None:
+        return None
+    total = float(source.feature_cost.sum())
+    return float(source.feature_cost[features].sum()) / total if total > 0 else 0.0

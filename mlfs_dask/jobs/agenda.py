@@ -1,0 +1,112 @@
+"""Which units go together into a task, and which task is ready.
+
+A selection and the curves that judge it make one task while that is short; long units stand alone,
+so that they spread over the workers and little is lost with one. Very short chains share a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from mlfs_dask.jobs.estimate import Sizes, seconds
+from mlfs_dask.jobs.spec import Job
+from mlfs_dask.jobs.units import Unit
+
+_LONG_SECONDS: Final = 2.0
+_SHORT_SECONDS: Final = 0.25
+
+
+class Agenda:
+    """The tasks still to be done, longest first.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    units
+        All its units.
+    sizes
+        Name of a data set -> its sizes.
+    done
+        Ids of the units that are finished.
+
+    Attributes
+    ----------
+    groups : list of tuple of Unit
+        Units of each task, longest first.
+
+    Examples
+    --------
+    An agenda gives a task only when the selections it needs are done::
+
+        while (units := agenda.next()) is not None: ...
+        agenda.finish(unit)
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        units: Sequence[Unit],
+        sizes: Mapping[str, Sizes],
+        done: Iterable[str] = (),
+    ) -> None:
+        self._done = set(done)
+        self._failed: set[str] = set()
+        cost = {unit.id: seconds(job, unit, sizes[unit.dataset]) for unit in units}
+        groups = _grouped([unit for unit in units if unit.id not in self._done], cost)
+        weight = {id(group): sum(cost[unit.id] for unit in group) for group in groups}
+        self.groups = sorted(groups, key=lambda group: -weight[id(group)])
+        self._waiting = list(self.groups)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def next(self) -> tuple[Unit, ...] | None:
+        """Units of the next task that is ready; None if none is (or none is left)."""
+        for position, group in enumerate(self._waiting):
+            own = {unit.id for unit in group}
+            if all(self._is_known(unit, own) for unit in group):
+                return self._waiting.pop(position)
+        return None
+
+    def finish(self, unit: Unit, *, failed: bool = False) -> None:
+        """Note that a unit is done or has failed.
+
+        Parameters
+        ----------
+        unit
+            The unit.
+        failed
+            Whether it left no result; what judges it then fails too.
+        """
+        (self._failed if failed else self._done).add(unit.id)
+
+    def _is_known(self, unit: Unit, own: set[str]) -> bool:
+        needed = unit.needs
+        if needed is None:
+            return True
+        return needed.id in own or needed.id in self._done or needed.id in self._failed
+
+
+def _grouped(units: Sequence[Unit], cost: Mapping[str, float]) -> list[tuple[Unit, ...]]:
+    chains: dict[str, list[Unit]] = {}
+    for unit in units:
+        root = unit.needs or unit
+        chains.setdefault(root.id, []).append(unit)
+    groups: list[tuple[Unit, ...]] = []
+    short: list[Unit] = []
+    short_seconds = 0.0
+    for chain in chains.values():
+        total = sum(cost[unit.id] for unit in chain)
+        if total > _LONG_SECONDS:
+            groups += [(unit,) for unit in chain]
+        elif total > _SHORT_SECONDS:
+            groups.append(tuple(chain))
+        else:
+            short += chain
+            short_seconds += total
+            if short_seconds > _SHORT_SECONDS:
+                groups.append(tuple(short))
+                short, short_seconds = [], 0.0
+    return [*groups, tuple(short)] if short else groups

@@ -1,0 +1,157 @@
+"""Rough time and memory of units, from sizes alone: enough to group tasks and choose a place.
+
+The rates are orders of magnitude of one core; a wrong guess costs some waiting, never a result.
+Methods that are not listed count as one pass over all pairs of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from mlfs_dask.jobs.data import counts_of
+from mlfs_dask.jobs.spec import Job
+from mlfs_dask.jobs.units import Unit
+from mlfs_dask.storage.dataset import Dataset
+
+_PAIR_FEATURES_PER_SECOND: Final = 1.2e9  # distances, float64, one core
+_PAIR_BITS_PER_SECOND: Final = 1.5e10  # distances of 0/1 features by popcount
+_PAIR_POINTS_PER_SECOND: Final = 4e8  # looking at the nearest at one point of a curve
+_CELLS_PER_SECOND: Final = 1.5e8  # reading, decoding and summing values
+_FIXED_SECONDS: Final = 0.02
+_TILES_HELD: Final = 4
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a data set that costs depend on.
+
+    Attributes
+    ----------
+    n_samples, n_features, n_labels, label_sets, tile
+        As in the store.
+    cells
+        Stored values: all, or the entries of CSR.
+    bits
+        Whether values may be handled as packed bits.
+    item_bytes
+        Bytes of a stored value, with its column index if sparse.
+    """
+
+    n_samples: int
+    n_features: int
+    n_labels: int
+    label_sets: int
+    tile: int
+    cells: int
+    bits: bool
+    item_bytes: int
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Sizes:
+        """Sizes of an opened store.
+
+        Parameters
+        ----------
+        dataset
+            Opened store.
+        """
+        indptr = dataset.X.indptr
+        n, d = dataset.n_samples, dataset.n_features
+        return cls(
+            n_samples=n,
+            n_features=d,
+            n_labels=dataset.n_labels,
+            label_sets=int(dataset.attributes["label_sets"]),
+            tile=dataset.tile,
+            cells=n * d if indptr is None else int(indptr[-1]),
+            bits=dataset.x_dtype.kind == "u",
+            item_bytes=dataset.x_dtype.itemsize + (4 if indptr is not None else 0),
+        )
+
+
+def seconds(job: Job, unit: Unit, sizes: Sizes) -> float:
+    """Rough time of a unit on one core.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    unit
+        One of its units.
+    sizes
+        Of the unit's data set.
+    """
+    rows = train_rows(job, unit, sizes)
+    reading = sizes.cells / _CELLS_PER_SECOND
+    if unit.kind == "judge":
+        assert job.evaluate is not None
+        points = 1 if unit.needs is None else len(counts_of(job.evaluate, sizes.n_features))
+        return _FIXED_SECONDS + reading + _neighbour_seconds(sizes, rows, sizes.n_samples, points)
+    method = next(select for select in job.select if select.label == unit.selector)
+    estimates = {"spec": _spec_seconds, "mllap": _mllap_seconds}
+    estimate = estimates.get(method.method, _pair_seconds)
+    return _FIXED_SECONDS + reading + estimate(sizes, rows, method.params)
+
+
+def task_bytes(job: Job, unit: Unit, sizes: Sizes) -> int:
+    """Rough peak of a unit's arrays in bytes.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    unit
+        One of its units.
+    sizes
+        Of the unit's data set.
+    """
+    rows = train_rows(job, unit, sizes)
+    per_row = sizes.cells / sizes.n_samples
+    tile_rows = min(sizes.tile, sizes.n_samples)
+    tiles = _TILES_HELD * tile_rows * per_row * (sizes.item_bytes + 8)
+    if unit.kind == "judge":
+        return int(tiles + rows * per_row * sizes.item_bytes + 8 * tile_rows * tile_rows)
+    pairs = min(sizes.label_sets, 2048) ** 2 * 8
+    sums = 3 * 8 * sizes.n_features * (min(sizes.label_sets, 4096) + sizes.n_labels)
+    return int(tiles + pairs + sums)
+
+
+def train_rows(job: Job, unit: Unit, sizes: Sizes) -> int:
+    """Training rows of a unit, about.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    unit
+        One of its units.
+    sizes
+        Of the unit's data set.
+    """
+    if unit.fold is None or job.evaluate is None or job.evaluate.split.kind == "holdout":
+        return sizes.n_samples
+    return sizes.n_samples - sizes.n_samples // job.evaluate.split.folds
+
+
+def _neighbour_seconds(sizes: Sizes, rows: int, all_rows: int, points: int) -> float:
+    """Distances among training rows and from test rows, neighbours at every point."""
+    pairs = rows * (rows / 2 + max(1, all_rows - rows))
+    rate = _PAIR_BITS_PER_SECOND if sizes.bits else _PAIR_FEATURES_PER_SECOND
+    return pairs * sizes.n_features / rate + points * pairs / _PAIR_POINTS_PER_SECOND
+
+
+def _spec_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
+    if params.get("similarity") == "rbf-features":
+        return _pair_seconds(sizes, rows, params)
+    if params.get("phi") == 3:
+        return sizes.label_sets**3 / 2e9 + sizes.label_sets**2 * sizes.n_features / 3e9
+    return sizes.label_sets**2 * sizes.n_features / 3e9
+
+
+def _mllap_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
+    return sizes.cells * (sizes.n_labels + 2) / 1e9 + sizes.n_features**2 / 1e7
+
+
+def _pair_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
+    return rows * rows * sizes.n_features / _PAIR_FEATURES_PER_SECOND

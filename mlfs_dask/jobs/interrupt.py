@@ -1,0 +1,55 @@
+"""Ctrl-C and SIGTERM: the first asks to stop after the step in hand, the second stops at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class StopRequest:
+    """Whether somebody asked to stop."""
+
+    def __init__(self) -> None:
+        self.signal: str | None = None
+
+    def __call__(self) -> bool:
+        """True once a signal came."""
+        return self.signal is not None
+
+
+@contextmanager
+def stop_on_signals(tell: Callable[[str], None]) -> Iterator[StopRequest]:
+    """Catch SIGINT and SIGTERM while the block runs.
+
+    Parameters
+    ----------
+    tell
+        Called with the name of the first signal.
+
+    Yields
+    ------
+    StopRequest
+        True once a signal came; a second one raises KeyboardInterrupt.
+    """
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request  # only the main thread may set handlers
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if request():
+            raise KeyboardInterrupt
+        request.signal = signal.Signals(number).name
+        tell(request.signal)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for number in before:
+            signal.signal(number, handle)
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,90 @@
+"""One writer per run folder: a lock that the system lifts when its holder dies."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mlfs_dask.errors import RunFolderError
+from mlfs_dask.storage.atomic import machine_faults
+
+
+@contextmanager
+def hold(path: Path) -> Iterator[None]:
+    """Hold a lock file while the block runs.
+
+    Parameters
+    ----------
+    path
+        The lock file; it stays behind, empty, when the block ends.
+
+    Raises
+    ------
+    RunFolderError
+        Another process holds it; the message says which.
+    """
+    with machine_faults("lock", path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _held_by_other(path) from None
+        with machine_faults("lock", path):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps(_me()).encode(), 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(handle, 0)
+    finally:
+        os.close(handle)
+
+
+def holder(path: Path) -> dict[str, Any] | None:
+    """Who holds a lock: ``host``, ``pid``, ``since``; None if nobody does.
+
+    Parameters
+    ----------
+    path
+        The lock file.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        try:
+            found: dict[str, Any] = json.loads(os.pread(handle, 4096, 0))
+        except ValueError:
+            return {"host": None, "pid": None, "since": None}
+        return found
+    else:
+        return None
+    finally:
+        os.close(handle)
+
+
+def _me() -> dict[str, Any]:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
+
+
+def _held_by_other(path: Path) -> RunFolderError:
+    other = holder(path) or {}
+    return RunFolderError(
+        f"the run {path.parent.name} is being written by process {other.get('pid')} on "
+        f"{other.get('host')}, since {other.get('since')}",
+        hint=f"Wait for it (`mlfs status {path.parent.name}`), or stop that process first.",
+        path=str(path),
+        holder=other,
+    )

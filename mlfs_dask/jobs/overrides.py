@@ -1,0 +1,82 @@
+"""``--set key=value``: change keys of a job file from outside."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from typing import Any, Final
+
+from mlfs_dask.jobs.problems import Problems
+
+# A bare word, as shells leave it of --set data.store="emotions".
+_WORD: Final = re.compile(r"[A-Za-z_./~][\w./~+-]*")
+_KEY: Final = re.compile(r'"([^"]*)"|([^.\s"]+)')
+
+
+def apply_overrides(raw: dict[str, Any], overrides: Iterable[str], problems: Problems) -> None:
+    """Put values into the raw tables of a job file, in order.
+
+    Parameters
+    ----------
+    raw
+        Changed in place.
+    overrides
+        ``key=value``: dotted key, positions count in lists (``select.0.phi``), TOML value; a bare
+        word counts as a string.
+    problems
+        Takes what cannot be applied.
+
+    Examples
+    --------
+    >>> raw = {"select": [{"method": "spec"}]}
+    >>> apply_overrides(raw, ["select.0.phi=1", "name=demo"], Problems("job.toml"))
+    >>> raw
+    {'select': [{'method': 'spec', 'phi': 1}], 'name': 'demo'}
+    """
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        path = [quoted or bare for quoted, bare in _KEY.findall(key)]
+        if not equals or not path:
+            problems.add("", f"--set {text}: expected key=value, for example seed=1")
+            continue
+        try:
+            parsed = _parse(value.strip())
+        except tomllib.TOMLDecodeError:
+            problems.add("", f"--set {text}: {value!r} is no TOML value; strings need quotes")
+            continue
+        _put(raw, path, parsed, text, problems)
+
+
+def _parse(value: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        if _WORD.fullmatch(value):
+            return value
+        raise
+
+
+def _put(raw: dict[str, Any], path: list[str], value: Any, text: str, problems: Problems) -> None:
+    here: Any = raw
+    for depth, part in enumerate(path):
+        last = depth == len(path) - 1
+        place = ".".join(path[: depth + 1])
+        if isinstance(here, dict):
+            if last:
+                here[part] = value
+                return
+            here = here.setdefault(part, {})
+        elif isinstance(here, list):
+            if not part.isdigit() or int(part) >= len(here):
+                problems.add(
+                    "", f"--set {text}: {place}: expected a position from 0 to {len(here) - 1}"
+                )
+                return
+            if last:
+                here[int(part)] = value
+                return
+            here = here[int(part)]
+        else:
+            problems.add("", f"--set {text}: {place} is inside a value, not a table")
+            return

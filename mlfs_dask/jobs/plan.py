@@ -1,0 +1,217 @@
+"""What a job would do, counted and estimated: nothing is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+
+from mlfs_dask.errors import PlanError
+from mlfs_dask.graphs.executor import available_cores
+from mlfs_dask.jobs import estimate
+from mlfs_dask.jobs.agenda import Agenda
+from mlfs_dask.jobs.data import folds_of, names
+from mlfs_dask.jobs.digest import job_digest, run_id
+from mlfs_dask.jobs.estimate import Sizes
+from mlfs_dask.jobs.rundir import RunFolder, runs_folder
+from mlfs_dask.jobs.sizes import parse_bytes, show_bytes
+from mlfs_dask.jobs.spec import Job
+from mlfs_dask.jobs.units import Unit, units_of
+from mlfs_dask.storage.dataset import Dataset
+
+# A cluster costs about this much before its first task; smaller jobs stay in this process.
+_CLUSTER_SECONDS: Final = 4.0
+_WORTH_A_CLUSTER_SECONDS: Final = 10.0
+_PROCESS_BYTES: Final = 250 * 2**20  # interpreter, packages, compiled kernels
+
+
+class ConstantLabel(Struct, frozen=True):
+    """A label that the training rows of a fold show with one value only."""
+
+    dataset: str
+    label: str
+    repeat: int
+    fold: int
+    lacks: str  # "positives" or "negatives"
+
+
+class PlannedData(Struct, frozen=True):
+    """A data set of the job."""
+
+    name: str
+    path: str
+    n_samples: int
+    n_features: int
+    n_labels: int
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a run of a job would be.
+
+    Attributes
+    ----------
+    run
+        Id.
+    state
+        State of the run if there is one already, else None.
+    datasets
+        What it runs on.
+    n_selections, n_curves
+        Units of both kinds.
+    n_done
+        Units that an earlier, interrupted run finished.
+    n_tasks
+        Tasks the rest makes.
+    workers
+        Worker processes; 0 means in this process.
+    task_bytes
+        Estimated peak of the arrays of the largest task.
+    memory_bytes
+        The same with the process around it: what a worker needs.
+    memory_limit_bytes
+        Limit per worker the job sets, or None.
+    seconds
+        Estimated time; rough.
+    constant_labels
+        Pairs of label and fold that cannot be learned.
+    """
+
+    run: str
+    state: str | None
+    datasets: list[PlannedData]
+    n_selections: int
+    n_curves: int
+    n_done: int
+    n_tasks: int
+    workers: int
+    task_bytes: int
+    memory_bytes: int
+    memory_limit_bytes: int | None
+    seconds: float
+    constant_labels: list[ConstantLabel]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should know before starting."""
+        found = []
+        pairs = len(self.constant_labels)
+        if pairs:
+            labels = {(pair.dataset, pair.label) for pair in self.constant_labels}
+            found.append(
+                f"{pairs} pairs of label and training fold have no positive or no negative row "
+                f"({len(labels)} labels): nothing can be learned about the label there"
+            )
+        limit = self.memory_limit_bytes
+        if limit is not None and self.memory_bytes > limit:
+            found.append(
+                f"a worker may need {show_bytes(self.memory_bytes)}, above its limit of "
+                f"{show_bytes(limit)}: raise [run] memory_per_worker"
+            )
+        return found
+
+
+def make_plan(
+    job: Job, datasets: Sequence[Dataset], *, runs: Path | None = None, done: Sequence[str] = ()
+) -> Plan:
+    """Count and estimate a job.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    datasets
+        Its opened data sets.
+    runs
+        Folder of all runs.
+    done
+        Ids of units that are finished already.
+
+    Raises
+    ------
+    PlanError
+        ``strict`` and a label is constant in a training fold.
+    """
+    sizes = {dataset.name: Sizes.of(dataset) for dataset in datasets}
+    units = units_of(job, names(datasets))
+    agenda = Agenda(job, units, sizes, done)
+    cost = [sum(estimate.seconds(job, u, sizes[u.dataset]) for u in g) for g in agenda.groups]
+    peak = max((estimate.task_bytes(job, u, sizes[u.dataset]) for u in units), default=0)
+    workers = _workers(job, cost)
+    digest = job_digest(job, [(dataset.name, dataset.digest) for dataset in datasets])
+    folder = RunFolder((runs or runs_folder()) / run_id(job.name, digest))
+    plan = Plan(
+        run=folder.id,
+        state=folder.read_state()["state"] if folder.exists else None,
+        datasets=[
+            PlannedData(d.name, d.path, d.n_samples, d.n_features, d.n_labels) for d in datasets
+        ],
+        n_selections=_count(units, "select"),
+        n_curves=_count(units, "judge"),
+        n_done=len(set(done)),
+        n_tasks=len(agenda.groups),
+        workers=workers,
+        task_bytes=peak,
+        memory_bytes=peak + _PROCESS_BYTES,
+        memory_limit_bytes=parse_bytes(job.run.memory_per_worker or ""),
+        seconds=_elapsed(cost, workers),
+        constant_labels=_constant_labels(job, datasets),
+    )
+    if job.evaluate is not None and job.evaluate.strict and plan.constant_labels:
+        raise _refused(plan.constant_labels)
+    return plan
+
+
+def _workers(job: Job, cost: Sequence[float]) -> int:
+    if job.run.workers is not None:
+        return job.run.workers
+    if sum(cost) < _WORTH_A_CLUSTER_SECONDS or available_cores() == 1:
+        return 0
+    return min(available_cores(), len(cost))
+
+
+def _elapsed(cost: Sequence[float], workers: int) -> float:
+    total = sum(cost)
+    if workers == 0:
+        return total
+    return _CLUSTER_SECONDS + max(total / workers, max(cost, default=0.0))
+
+
+def _count(units: Sequence[Unit], kind: str) -> int:
+    return sum(unit.kind == kind for unit in units)
+
+
+def _constant_labels(job: Job, datasets: Sequence[Dataset]) -> list[ConstantLabel]:
+    if job.evaluate is None:
+        return []
+    found = []
+    for dataset in datasets:
+        for fold in folds_of(job, dataset):
+            positives = np.count_nonzero(dataset.Y[fold.train], axis=0)
+            for lacks, labels in (
+                ("positives", np.flatnonzero(positives == 0)),
+                ("negatives", np.flatnonzero(positives == len(fold.train))),
+            ):
+                found += [
+                    ConstantLabel(
+                        dataset.name, dataset.label_names[label], fold.repeat, fold.fold, lacks
+                    )
+                    for label in labels.tolist()
+                ]
+    return found
+
+
+def _refused(pairs: Sequence[ConstantLabel]) -> PlanError:
+    shown = "".join(
+        f"\n  {p.dataset}: label {p.label!r} has no {p.lacks} in repeat {p.repeat}, fold {p.fold}"
+        for p in pairs[:20]
+    )
+    more = f"\n  and {len(pairs) - 20} more" if len(pairs) > 20 else ""
+    return PlanError(
+        f"strict = true, and {len(pairs)} pairs of label and training fold are constant:"
+        f"{shown}{more}",
+        hint="Take fewer folds, leave out these labels, or set evaluate.strict = false.",
+        pairs=len(pairs),
+    )

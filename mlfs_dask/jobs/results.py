@@ -1,0 +1,339 @@
+"""Results: put together from the units of a run, and read back.
+
+``results.json`` and ``evaluation.csv`` depend on the units alone, so they are equal byte for byte
+however often the run was interrupted and wherever it ran; times stand in ``timings.json`` only.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlfs_dask._typing import IntArray
+from mlfs_dask.errors import InputError, RunFolderError
+from mlfs_dask.jobs.journal import Journal, read_journal
+from mlfs_dask.jobs.rundir import FORMAT, RunFolder, find_run, read_json, write_bytes, write_json
+from mlfs_dask.jobs.spec import Job
+from mlfs_dask.jobs.units import Unit
+
+COLUMNS: Final = (
+    "dataset",
+    "selector",
+    "classifier",
+    "repeat",
+    "fold",
+    "n_features",
+    "share",
+    "cost_share",
+    "metric",
+    "value",
+    "n_scored",
+)
+_TEXT: Final = ("dataset", "selector", "classifier", "metric")
+_WHOLE: Final = ("repeat", "fold", "n_scored")
+_RECORD: Final = (
+    "problems",
+    "order",
+    "scores",
+    "higher_is_better",
+    "support",
+    "cost",
+    "path",
+    "stop",
+)
+
+
+def write_results(
+    folder: RunFolder,
+    job: Job,
+    units: Sequence[Unit],
+    done: Collection[str],
+    journal: Journal,
+) -> None:
+    """Write ``results.json``, ``evaluation.csv`` and ``timings.json``.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    job
+        Resolved job.
+    units
+        All its units.
+    done
+        Ids of those with a result.
+    journal
+        Its journal, for the times.
+    """
+    finished = [unit for unit in units if unit.id in done]
+    selections = [
+        _selection(job, unit, read_unit(folder, unit.id))
+        for unit in finished
+        if unit.kind == "select"
+    ]
+    document = {"format": FORMAT, "run": folder.id, "selections": selections}
+    write_bytes(folder.results, _dump(document))
+    rows = [
+        row
+        for unit in finished
+        if unit.kind == "judge"
+        for row in _rows(unit, read_unit(folder, unit.id)["measurements"])
+    ]
+    write_bytes(folder.evaluation, _csv(sorted(rows, key=_sort_key)))
+    journal.sync()
+    events, _ = read_journal(folder.journal)
+    write_json(folder.timings, _timings(finished, events))
+
+
+def read_unit(folder: RunFolder, unit_id: str) -> dict[str, Any]:
+    """Result of a finished unit.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    unit_id
+        Id of the unit.
+    """
+    result: dict[str, Any] = read_json(folder.unit_file(unit_id))["result"]
+    return result
+
+
+def _selection(job: Job, unit: Unit, record: dict[str, Any]) -> dict[str, Any]:
+    method = next(select for select in job.select if select.label == unit.selector)
+    return {
+        "dataset": unit.dataset,
+        "selector": unit.selector,
+        "method": method.method,
+        "params": method.params,
+        "repeat": unit.repeat,
+        "fold": unit.fold,
+        **{key: record.get(key) for key in _RECORD},
+    }
+
+
+def _dump(document: dict[str, Any]) -> bytes:
+    """JSON with one selection per line: compact, and readable by line-based tools."""
+    head = {key: value for key, value in document.items() if key != "selections"}
+    text = json.dumps(head, ensure_ascii=False)[:-1] + ', "selections": ['
+    lines = [json.dumps(s, ensure_ascii=False, allow_nan=False) for s in document["selections"]]
+    return (text + "\n" + ",\n".join(lines) + ("\n" if lines else "") + "]}\n").encode()
+
+
+def _rows(unit: Unit, measurements: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    names = ("dataset", "selector", "classifier", "repeat", "fold")
+    where = {name: getattr(unit, name) for name in names}
+    return [{**where, **measurement} for measurement in measurements]
+
+
+def _sort_key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(-math.inf if row[column] is None else row[column] for column in COLUMNS[:9])
+
+
+def _csv(rows: list[dict[str, Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow("" if row[column] is None else row[column] for column in COLUMNS)
+    return text.getvalue().encode()
+
+
+def _timings(units: Sequence[Unit], events: list[dict[str, Any]]) -> dict[str, Any]:
+    last = {event["unit"]: event for event in events if event["event"] == "unit"}
+    return {
+        "format": FORMAT,
+        "unit_seconds": round(sum(last[unit.id]["seconds"] for unit in units), 6),
+        "units": [
+            {
+                "kind": unit.kind,
+                "dataset": unit.dataset,
+                "selector": unit.selector,
+                "classifier": unit.classifier,
+                "repeat": unit.repeat,
+                "fold": unit.fold,
+                "seconds": last[unit.id]["seconds"],
+                "worker": last[unit.id]["worker"],
+                "notes": last[unit.id]["notes"],
+            }
+            for unit in units
+        ],
+    }
+
+
+class Run:
+    """A run, read from its folder.
+
+    Parameters
+    ----------
+    folder
+        The run folder.
+
+    Attributes
+    ----------
+    id : str
+        Id of the run.
+    path : Path
+        Its folder.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self.id = folder.id
+        self.path = folder.path
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id!r}: {self.state}>"
+
+    @property
+    def state(self) -> str:
+        """``done``, ``partial``, ``running``, ``interrupted``, ``failed``, ..."""
+        state: str = self._folder.read_state()["state"]
+        return state
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Data, versions, seed and digests of the run."""
+        document: dict[str, Any] = read_json(self._folder.manifest)
+        return document
+
+    @cached_property
+    def job(self) -> dict[str, Any]:
+        """The job with all defaults."""
+        document: dict[str, Any] = read_json(self._folder.resolved)
+        return document
+
+    @cached_property
+    def datasets(self) -> dict[str, Any]:
+        """Name of each data set -> its feature names, label names and planted truth."""
+        document: dict[str, Any] = read_json(self._folder.datasets)
+        return document
+
+    @cached_property
+    def timings(self) -> dict[str, Any]:
+        """Seconds per unit."""
+        document: dict[str, Any] = read_json(self._folder.timings)
+        return document
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """The journal."""
+        return read_journal(self._folder.journal)[0]
+
+    @cached_property
+    def selections(self) -> list[dict[str, Any]]:
+        """All selections, as ``results.json`` holds them; repeat and fold None: on all rows."""
+        selections: list[dict[str, Any]] = read_json(self._folder.results)["selections"]
+        return selections
+
+    @cached_property
+    def evaluation(self) -> NDArray[np.void]:
+        """``evaluation.csv`` as a structured array; undefined values are NaN.
+
+        Fields: dataset, selector, classifier, repeat, fold, n_features, share, cost_share, metric,
+        value, n_scored.
+        """
+        try:
+            text = self._folder.evaluation.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            text = ",".join(COLUMNS)
+        header, *rows = csv.reader(io.StringIO(text))
+        if tuple(header) != COLUMNS:
+            raise RunFolderError(f"{self._folder.evaluation}: the first line is not {COLUMNS}")
+        return _structured(rows)
+
+    def order(self, selector: str, dataset: str | None = None) -> IntArray:
+        """Features best first, selected on all rows.
+
+        Parameters
+        ----------
+        selector
+            Label of the selector.
+        dataset
+            Name of the data set; may be left out if the run has one.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_features,)
+            Per-problem selectors: (n_problems, n_features).
+
+        Raises
+        ------
+        InputError
+            No such selection, or several data sets to choose from.
+        """
+        return np.array(self.selection(selector, dataset)["order"], dtype=np.int64)
+
+    def selection(self, selector: str, dataset: str | None = None) -> dict[str, Any]:
+        """The selection on all rows.
+
+        Parameters
+        ----------
+        selector
+            Label of the selector.
+        dataset
+            Name of the data set; may be left out if the run has one.
+
+        Raises
+        ------
+        InputError
+            No such selection, or several data sets to choose from.
+        """
+        final = [s for s in self.selections if s["fold"] is None]
+        found = [s for s in final if s["selector"] == selector and dataset in (None, s["dataset"])]
+        if len(found) == 1:
+            return found[0]
+        known = ", ".join(f"{s['selector']!r} on {s['dataset']}" for s in final)
+        raise InputError(
+            f"{self.id} has {len(found)} selections on all rows by {selector!r}"
+            + (f" on {dataset}" if dataset else ""),
+            hint=f"There are: {known}." if known else "This run has none.",
+        )
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a run.
+
+    Parameters
+    ----------
+    path
+        Its folder, its id in ``$MLFS_RUNS`` (else ``./runs``), or a unique beginning of the id.
+
+    Raises
+    ------
+    NotFoundError
+        No such run.
+
+    Examples
+    --------
+    After ``mlfs run quickstart``::
+
+        run = mlfs_dask.open_run("quickstart")
+        run.order("spec")[:12]
+    """
+    return Run(find_run(path))
+
+
+def _structured(rows: list[list[str]]) -> NDArray[np.void]:
+    columns: dict[str, NDArray[Any]] = {}
+    for position, name in enumerate(COLUMNS):
+        cells = [row[position] for row in rows]
+        if name in _TEXT:
+            columns[name] = np.array(cells, dtype=np.str_)
+        elif name in _WHOLE:
+            columns[name] = np.array(cells, dtype=np.int64)
+        else:
+            columns[name] = np.array([cell or "nan" for cell in cells], dtype=np.float64)
+    table = np.empty(len(rows), dtype=[(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        table[name] = column
+    return table

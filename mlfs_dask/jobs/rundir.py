@@ -1,0 +1,256 @@
+"""The run folder: what lies where, written whole or not at all.
+
+::
+
+    RUNS/<run-id>/
+      job.toml  resolved.json  manifest.json      what was asked, on which data, with which versions
+      datasets.json                               names of features and labels, planted truth
+      journal.jsonl                               what happened; the truth
+      units/<unit-id>.json                        result of each finished unit
+      results.json  evaluation.csv  timings.json  put together at the end
+      report.html  log.txt  state.json  lock
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from mlfs_dask.errors import NotFoundError, RunFolderError
+from mlfs_dask.jobs import lock
+from mlfs_dask.storage.atomic import machine_faults, new_file, partial_path, remove
+
+FORMAT: Final = 1
+State: TypeAlias = Literal[
+    "queued", "running", "done", "partial", "failed", "cancelled", "interrupted"
+]
+
+
+class RunFolder:
+    """Paths of one run, and reading and writing its small files.
+
+    Parameters
+    ----------
+    path
+        The folder; need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.job = path / "job.toml"
+        self.resolved = path / "resolved.json"
+        self.manifest = path / "manifest.json"
+        self.datasets = path / "datasets.json"
+        self.journal = path / "journal.jsonl"
+        self.units = path / "units"
+        self.results = path / "results.json"
+        self.evaluation = path / "evaluation.csv"
+        self.timings = path / "timings.json"
+        self.report = path / "report.html"
+        self.log = path / "log.txt"
+        self.state = path / "state.json"
+        self.lock = path / "lock"
+
+    @property
+    def id(self) -> str:
+        """Id of the run."""
+        return self.path.name
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run was started here; the manifest is written last."""
+        return self.manifest.is_file()
+
+    def unit_file(self, unit_id: str) -> Path:
+        """Where the result of a unit lies.
+
+        Parameters
+        ----------
+        unit_id
+            Id of the unit.
+        """
+        return self.units / f"{unit_id}.json"
+
+    def write_unit(self, unit_id: str, payload: bytes) -> Path:
+        """Put the result of a unit in place, whole; the journal syncs it.
+
+        Parameters
+        ----------
+        unit_id
+            Id of the unit.
+        payload
+            JSON.
+
+        Raises
+        ------
+        MachineError
+            The disk is full or refuses.
+        """
+        target = self.unit_file(unit_id)
+        with machine_faults("write the result", target):
+            partial = partial_path(target)
+            try:
+                partial.write_bytes(payload)
+                partial.replace(target)
+            except BaseException:
+                remove(partial)
+                raise
+        return target
+
+    def write_state(self, state: State, *, done: int, total: int, **facts: Any) -> None:
+        """Say how far the run is.
+
+        Parameters
+        ----------
+        state
+            State.
+        done, total
+            Finished units and all units.
+        **facts
+            Anything else worth knowing, plain values.
+        """
+        document = {
+            "format": FORMAT,
+            "run": self.id,
+            "state": state,
+            "progress": {"done": done, "total": total},
+            "updated": datetime.now(UTC).isoformat(timespec="seconds"),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            **facts,
+        }
+        write_json(self.state, document)
+
+    def read_state(self) -> dict[str, Any]:
+        """State of the run; a run that says it is running but whose writer is gone is interrupted.
+
+        Raises
+        ------
+        RunFolderError
+            The file is damaged.
+        """
+        if not self.state.is_file():
+            return {"run": self.id, "state": "interrupted", "progress": {"done": 0, "total": 0}}
+        document: dict[str, Any] = read_json(self.state)
+        if document["state"] in ("queued", "running") and lock.holder(self.lock) is None:
+            document["state"] = "interrupted"
+        return document
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file beside its name, sync it, rename it.
+
+    Parameters
+    ----------
+    path
+        Target.
+    data
+        Its content.
+
+    Raises
+    ------
+    MachineError
+        The disk is full or refuses.
+    """
+    with machine_faults("write", path), new_file(path) as partial:
+        partial.write_bytes(data)
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a document as indented JSON, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Target.
+    document
+        Plain values, no NaN.
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    write_bytes(path, text.encode() + b"\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read one of the run's JSON files.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    NotFoundError
+        It is missing.
+    RunFolderError
+        It is not JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise NotFoundError(
+            f"{path} is missing",
+            hint="The run has not come that far, or this is no run folder: see `mlfs list`.",
+            path=str(path),
+        ) from None
+    except ValueError as error:
+        raise RunFolderError(
+            f"{path}: not JSON: {error}",
+            hint="The file was changed. Restore it from a copy, or run the job with --force.",
+            path=str(path),
+        ) from error
+
+
+def runs_folder() -> Path:
+    """Folder of all runs: ``$MLFS_RUNS``, else ``./runs``."""
+    return Path(os.environ.get("MLFS_RUNS") or "runs")
+
+
+def find_run(name: str | Path, runs: Path | None = None) -> RunFolder:
+    """The run a user means: a path, an id, or a unique beginning of one.
+
+    Parameters
+    ----------
+    name
+        As typed.
+    runs
+        Folder of all runs; default `runs_folder`.
+
+    Raises
+    ------
+    NotFoundError
+        None, or several.
+    """
+    direct = RunFolder(Path(name))
+    if direct.exists:
+        return direct
+    runs = runs or runs_folder()
+    known = all_runs(runs)
+    exact = [run for run in known if run.id == str(name)]
+    found = exact or [run for run in known if str(name) and run.id.startswith(str(name))]
+    if len(found) == 1:
+        return found[0]
+    problem = f"{len(found)} runs begin with" if found else "no run is named"
+    names = ", ".join(run.id for run in (found or known)[:8])
+    raise NotFoundError(
+        f"{problem} {str(name)!r} in {runs}",
+        hint=f"There are: {names}." if names else "There is no run yet: `mlfs run JOB` starts one.",
+        name=str(name),
+    )
+
+
+def all_runs(runs: Path | None = None) -> list[RunFolder]:
+    """All runs in a folder, by id.
+
+    Parameters
+    ----------
+    runs
+        Folder of all runs; default `runs_folder`.
+    """
+    runs = runs or runs_folder()
+    folders = sorted(runs.iterdir()) if runs.is_dir() else []
+    return [run for run in map(RunFolder, folders) if run.exists]

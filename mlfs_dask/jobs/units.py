@@ -1,0 +1,108 @@
+"""Units: what a job is made of, each done once and kept.
+
+A *select* unit ranks the features on the training rows of one fold, or on all rows; a *judge* unit
+measures a classifier along one ranking (or on all features: the baseline). Judging needs the
+selection of the same fold, everything else is independent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct, to_builtins
+
+from mlfs_dask.jobs.digest import canonical_json
+from mlfs_dask.jobs.spec import BASELINE, Job
+
+
+class Unit(Struct, frozen=True, kw_only=True):
+    """One piece of work with one result.
+
+    Attributes
+    ----------
+    kind
+        ``"select"`` or ``"judge"``.
+    dataset
+        Name of the data set.
+    selector
+        Label of the selector, or ``"all"`` for the baseline.
+    classifier
+        Label of the classifier; None for selections.
+    repeat, fold
+        0-based; both None for the selection on all rows.
+    """
+
+    kind: Literal["select", "judge"]
+    dataset: str
+    selector: str
+    classifier: str | None = None
+    repeat: int | None = None
+    fold: int | None = None
+
+    @property
+    def id(self) -> str:
+        """Name that is safe for files and the same in every run of the job."""
+        key = hashlib.sha256(canonical_json(to_builtins(self))).hexdigest()
+        return f"{self.kind}-{key[:20]}"
+
+    @property
+    def needs(self) -> Unit | None:
+        """The selection this unit judges; None where it needs nothing."""
+        if self.kind == "select" or self.selector == BASELINE:
+            return None
+        return Unit(
+            kind="select",
+            dataset=self.dataset,
+            selector=self.selector,
+            repeat=self.repeat,
+            fold=self.fold,
+        )
+
+    def __str__(self) -> str:
+        where = "all rows" if self.fold is None else f"repeat {self.repeat}, fold {self.fold}"
+        what = self.selector if self.classifier is None else f"{self.selector} / {self.classifier}"
+        return f"{self.kind} {what} on {self.dataset}, {where}"
+
+
+def units_of(job: Job, datasets: Sequence[str]) -> list[Unit]:
+    """All units of a job, in the order of data sets, repeats, folds, selectors, classifiers.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    datasets
+        Names of its data sets.
+    """
+    return [unit for dataset in datasets for unit in _units_on(job, dataset)]
+
+
+def _units_on(job: Job, dataset: str) -> Iterator[Unit]:
+    if job.evaluate is not None:
+        split = job.evaluate.split
+        folds = split.folds if split.kind == "kfold" else 1
+        for repeat in range(split.repeats):
+            for fold in range(folds):
+                yield from _units_in_fold(job, dataset, repeat, fold)
+    for select in job.select:
+        if select.final or job.evaluate is None:
+            yield Unit(kind="select", dataset=dataset, selector=select.label)
+
+
+def _units_in_fold(job: Job, dataset: str, repeat: int, fold: int) -> Iterator[Unit]:
+    assert job.evaluate is not None
+    selectors = [select.label for select in job.select]
+    for selector in selectors:
+        yield Unit(kind="select", dataset=dataset, selector=selector, repeat=repeat, fold=fold)
+    for selector in [*selectors, *([BASELINE] if job.evaluate.baseline else [])]:
+        for classifier in job.evaluate.classifier:
+            yield Unit(
+                kind="judge",
+                dataset=dataset,
+                selector=selector,
+                classifier=classifier.label,
+                repeat=repeat,
+                fold=fold,
+            )

@@ -1,0 +1,21 @@
+"""What each worker process of an embedded cluster does first."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from distributed import WorkerPlugin
+
+
+class WorkerSetup(WorkerPlugin):
+    """Makes a worker, also one that replaces a dead one, ignore Ctrl-C.
+
+    A terminal sends it to the whole group of processes; the coordinator decides what it means.
+    """
+
+    name = "mlfs-setup"
+
+    def setup(self, worker: Any) -> None:
+        """Run in the worker's main thread."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
