@@ -82,6 +82,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.target_tags.required = True
         tags.target_tags.two_d_labels = True
         tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
         tags.classifier_tags.multi_label = True
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
@@ -98,11 +99,11 @@ class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
         shape = f"(shape=({source.n_samples}, {source.n_features}))"
         if source.n_samples == 0:
             raise InputError(
-                f"Found array with 0 sample(s) {shape} while a minimum of 1 is required"
+                f"Found array with 0 sample(s) {shape} while a minimum of 1 is required."
             )
         if source.n_features == 0:
             raise InputError(
-                f"Found array with 0 feature(s) {shape} while a minimum of 1 is required"
+                f"Found array with 0 feature(s) {shape} while a minimum of 1 is required."
             )
         if source.Y.shape[1] == 0:
             raise InputError("Y has no label columns")
@@ -118,17 +119,22 @@ class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
         if source.n_samples == 0:
             raise InputError(
                 f"Found array with 0 sample(s) (shape=(0, {source.n_features})) while a minimum of "
-                "1 is required"
+                "1 is required."
             )
         self._note_features(X, source, reset=False)
         return source
 
     def _note_features(self, X: Any, source: Source, *, reset: bool) -> None:
-        if hasattr(X, "shape"):
+        if reset:
+            # Arrays, tables and sparse matrices have a shape, Datasets and Sources don't.
+            self._names_are_the_stores = not hasattr(X, "shape")
+        if not self._names_are_the_stores and hasattr(X, "shape"):
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
             self.n_features_in_ = source.n_features
-            if hasattr(self, "feature_names_in_"):
+            if source.feature_names is not None:
+                self.feature_names_in_ = np.array(source.feature_names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
         if source.n_features != self.n_features_in_:
             raise InputError(
