@@ -1,6 +1,8 @@
 """``mlfs data``: exact calls of the library, and the real thing on tiny stores."""
 
 import json
+import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -252,3 +254,16 @@ def test_names_become_no_paths_outside(stores, tmp_path):
     (tmp_path / "secret.zarr").mkdir()
     for name in ("../secret", "..\\secret", "/etc"):
         assert run("show", name).exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["imdb", "yahoo-science"])
+def test_ingest_streams(stores, mlfs_data, monkeypatch, name):
+    """The whole process stays below 500 MB, interpreter and libraries included."""
+    monkeypatch.setenv("MLFS_DATA", str(mlfs_data))
+    code = "from mlfs_dask.cli import main; main()"
+    arguments = [sys.executable, "-c", code, "data", "ingest", name]
+    pid = os.posix_spawn(sys.executable, arguments, os.environ)
+    _, status, usage = os.wait4(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert usage.ru_maxrss * 1024 < 500e6
+    assert (stores / f"{name}.zarr" / "complete").exists()
