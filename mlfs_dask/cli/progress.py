@@ -1,6 +1,6 @@
 """Progress on stderr: a bar on a terminal, plain lines elsewhere.
 
-How a run begins, what fails and how it ends is logged by the coordinator; here is what happens between.
+How a run begins, what fails and how it ends is logged by the coordinator; here is the rest.
 """
 
 from __future__ import annotations

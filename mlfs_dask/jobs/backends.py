@@ -149,7 +149,7 @@ class LocalProcesses:
         )
         self._client = self._stack.enter_context(Client(cluster, set_as_default=False))
         self._client.register_plugin(WorkerSetup())
-        self._completed = as_completed([])
+        self._completed = as_completed([], loop=self._client.loop)
         return self
 
     def __exit__(
