@@ -35,10 +35,19 @@ from mlfs_dask.kernels.similarity import (
     similarity_degrees,
     similarity_tile,
 )
-from mlfs_dask.kernels.spectral import column_dots
+from mlfs_dask.kernels.spectral import (
+    SparseColumns,
+    column_dots,
+    sparse_form_work,
+    sparse_forms,
+)
 
 SET_TILE = 2048
+PRODUCT_SPEED = 16
+"""Products of a matrix product in the time of one that has to fetch its numbers one by one."""
+
 _BLOCKS_PER_TASK = 4
+_SPARSE_BLOCKS_PER_TASK = 16
 
 
 class SetDegrees(NamedTuple):
@@ -155,7 +164,7 @@ def quadratic_forms(
     pairs = tile_pairs(n_tiles)
     if rule.form == CLASS:
         pairs = [(t, t) for t in range(n_tiles)]
-    step = COLUMN_BLOCK * _BLOCKS_PER_TASK
+    step = COLUMN_BLOCK * (_SPARSE_BLOCKS_PER_TASK if sp.issparse(sums) else _BLOCKS_PER_TASK)
     tasks = [(i, j, lo, min(lo + step, width)) for lo in range(0, width, step) for i, j in pairs]
     out = np.zeros(width)
     common = (executor.share(sums), executor.share(label_bits(sets)), rule)
@@ -169,29 +178,50 @@ def _form_of_pair(
 ) -> FloatArray:
     i, j, start, stop = task
     bounds = set_bounds(len(bits.sizes))
-    left, right = slice(*bounds[i]), slice(*bounds[j])
+    left, right = bounds[i], bounds[j]
+    if rule.form == CLASS:
+        return _own_forms(sums, bits.share, left, start, stop)
     size = min(SET_TILE, -(-len(bits.sizes) // 64) * 64)
-    out = np.empty(stop - start)
     W = np.zeros((size, size))
-    if rule.form != CLASS:
-        similarity_tile(bits.part(left), bits.part(right), rule, W)
+    similarity_tile(bits.part(slice(*left)), bits.part(slice(*right)), rule, W)
+    out = np.empty(stop - start)
     with single_blas_thread():
         for lo in range(start, stop, COLUMN_BLOCK):
             hi = min(lo + COLUMN_BLOCK, stop)
-            a = _padded(sums, left, lo, hi, size)
-            b = a if i == j else _padded(sums, right, lo, hi, size)
-            if rule.form == CLASS:
-                product = a.copy()
-                product[: left.stop - left.start] *= bits.share[left][:, None]
-            else:
-                product = W @ b
-            out[lo - start : hi - start] = column_dots(a, product)[: hi - lo]
+            out[lo - start : hi - start] = _forms_of_block(sums, W, (left, right), lo, hi)
     return out if i == j else 2.0 * out
 
 
-def _padded(sums: Any, rows: slice, start: int, stop: int, size: int) -> FloatArray:
+def _forms_of_block(
+    sums: Any, W: FloatArray, rows: tuple[tuple[int, int], tuple[int, int]], start: int, stop: int
+) -> FloatArray:
+    left, right = rows
+    if sp.issparse(sums):
+        cut = sums[:, start:stop]
+        columns = SparseColumns(cut.data, cut.indices.astype(np.int64), cut.indptr.astype(np.int64))
+        work = int(sparse_form_work(columns, left, right).sum())
+        if work * PRODUCT_SPEED < W.size * COLUMN_BLOCK:
+            return sparse_forms(columns, left, right, W)
+    a = _padded(sums, left, start, stop, len(W))
+    b = a if left == right else _padded(sums, right, start, stop, len(W))
+    return column_dots(a, W @ b)[: stop - start]
+
+
+def _own_forms(
+    sums: Any, share: FloatArray, rows: tuple[int, int], start: int, stop: int
+) -> FloatArray:
+    """Sets that are similar to themselves alone: the sum of a² / m."""
+    out = np.empty(stop - start)
+    for lo in range(start, stop, COLUMN_BLOCK):
+        hi = min(lo + COLUMN_BLOCK, stop)
+        a = _padded(sums, rows, lo, hi, rows[1] - rows[0])
+        out[lo - start : hi - start] = column_dots(a, share[slice(*rows), None] * a)[: hi - lo]
+    return out
+
+
+def _padded(sums: Any, rows: tuple[int, int], start: int, stop: int, size: int) -> FloatArray:
     cut = sums[:, start:stop]
-    cut = cut.toarray()[rows] if sp.issparse(cut) else cut[rows]
+    cut = cut.toarray()[slice(*rows)] if sp.issparse(cut) else cut[slice(*rows)]
     out = np.zeros((size, COLUMN_BLOCK))
     out[: len(cut), : stop - start] = cut
     return out

@@ -37,6 +37,8 @@ from mlfs_dask.kernels.spectral import (
 
 STRIP = 512
 _EDGE = 64
+# Shifted columns of the right tile that are kept from strip to strip.
+_KEPT_BYTES = 32 * 2**20
 
 
 def padded_rows(n_rows: int, tile: int) -> int:
@@ -121,6 +123,7 @@ def _multiply_pair(
     W = np.zeros((strip, padded_rows(n_right, tile)))
     out = np.zeros(columns.n_columns)
     left_sums, right_sums = np.empty(n_left), np.zeros(n_right)
+    others: dict[int, FloatArray] = {}
     with single_blas_thread():
         for lo in range(0, n_left, strip):
             hi = min(lo + strip, n_left)
@@ -130,8 +133,12 @@ def _multiply_pair(
             column_sums(W, hi - lo, right_sums)
             for start in range(0, columns.n_columns, COLUMN_BLOCK):
                 stop = min(start + COLUMN_BLOCK, columns.n_columns)
+                other = others.get(start)
+                if other is None:
+                    other = _shifted(columns, b, start, stop, W.shape[1])
+                    if (len(others) + 1) * other.nbytes <= _KEPT_BYTES:
+                        others[start] = other
                 own = _shifted(columns, a[lo:hi], start, stop, strip)
-                other = _shifted(columns, b, start, stop, W.shape[1])
                 out[start:stop] += column_dots(own, W @ other)[: stop - start]
     return task.number, left_sums, right_sums, out
 

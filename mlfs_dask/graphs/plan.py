@@ -9,16 +9,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mlfs_dask.graphs.groups import COLUMN_BLOCK, SUMS_BYTES
-from mlfs_dask.graphs.labelsets import SET_TILE
+from mlfs_dask.graphs.labelsets import PRODUCT_SPEED, SET_TILE
 from mlfs_dask.graphs.pairs import STRIP, padded_rows
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.kernels.labelsets import LabelSets
 
 Road: TypeAlias = Literal["collapsed", "lowrank", "pairs"]
 
-# A matrix product does about this many operations in the time of one addition that has to wait
-# for memory (measured: 35 GF/s against 2 G/s on one core).
-_PRODUCT_SPEED = 16.0
 _DESCRIPTION: dict[Road, str] = {
     "collapsed": "sums per distinct label set",
     "lowrank": "sums per label",
@@ -108,14 +105,14 @@ def _collapsed_cost(source: Source, n_cells: float, n_sets: int, pair_cost: floa
     n_tiles = -(-n_sets // SET_TILE)
     size = float(min(SET_TILE, n_sets))
     pairs = n_tiles * (n_tiles + 1) / 2
-    products = pairs * size * size * _blocks(source.n_features) * COLUMN_BLOCK / _PRODUCT_SPEED
+    products = pairs * size * size * _blocks(source.n_features) * COLUMN_BLOCK / PRODUCT_SPEED
     return 4.0 * n_cells + 2.0 * n_sets * n_sets * pair_cost + products
 
 
 def _pairs_cost(source: Source, n_cells: float, pair_cost: float) -> float:
     rows = np.diff(source.offsets).astype(np.float64)
     pairs = float(rows.sum() ** 2 + (rows**2).sum()) / 2
-    products = pairs * _blocks(source.n_features) * COLUMN_BLOCK / _PRODUCT_SPEED
+    products = pairs * _blocks(source.n_features) * COLUMN_BLOCK / PRODUCT_SPEED
     return 4.0 * n_cells + pairs * pair_cost + products
 
 

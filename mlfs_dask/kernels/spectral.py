@@ -178,6 +178,80 @@ def column_sums(W: FloatArray, n_rows: int, out: FloatArray) -> None:
             out[j] += W[i, j]
 
 
+class SparseColumns(NamedTuple):
+    """Columns of a CSC matrix.
+
+    Attributes
+    ----------
+    data : ndarray of float64, shape (nnz,)
+    indices : ndarray of int64, shape (nnz,)
+        Rows, ascending in each column.
+    indptr : ndarray of int64, shape (n_columns + 1,)
+    """
+
+    data: FloatArray
+    indices: IntArray
+    indptr: IntArray
+
+
+@jit
+def sparse_form_work(
+    columns: SparseColumns, left: tuple[int, int], right: tuple[int, int]
+) -> IntArray:
+    """Products that `sparse_forms` adds up for each column.
+
+    Parameters
+    ----------
+    columns
+        Sparse columns.
+    left, right
+        Ranges of rows.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_columns,)
+    """
+    out = np.empty(len(columns.indptr) - 1, dtype=np.int64)
+    for c in range(len(out)):
+        rows = columns.indices[columns.indptr[c] : columns.indptr[c + 1]]
+        n_left = np.searchsorted(rows, left[1]) - np.searchsorted(rows, left[0])
+        n_right = np.searchsorted(rows, right[1]) - np.searchsorted(rows, right[0])
+        out[c] = n_left * n_right
+    return out
+
+
+@jit
+def sparse_forms(
+    columns: SparseColumns, left: tuple[int, int], right: tuple[int, int], W: FloatArray
+) -> FloatArray:
+    """``a_I' W a_J`` of sparse columns, rows in order.
+
+    Parameters
+    ----------
+    columns
+        Sparse columns.
+    left, right
+        Ranges of rows that the rows and columns of ``W`` stand for.
+    W : ndarray of float64, shape (>= n_left, >= n_right)
+
+    Returns
+    -------
+    ndarray of float64, shape (n_columns,)
+    """
+    out = np.zeros(len(columns.indptr) - 1, dtype=np.float64)
+    for c in range(len(out)):
+        begin, end = columns.indptr[c], columns.indptr[c + 1]
+        rows, values = columns.indices[begin:end], columns.data[begin:end]
+        first, last = np.searchsorted(rows, right[0]), np.searchsorted(rows, right[1])
+        for p in range(np.searchsorted(rows, left[0]), np.searchsorted(rows, left[1])):
+            row = W[rows[p] - left[0]]
+            inner = 0.0
+            for r in range(first, last):
+                inner += row[rows[r] - right[0]] * values[r]
+            out[c] += values[p] * inner
+    return out
+
+
 class Centres(NamedTuple):
     """Means of groups of rows as a value that occurs plus a small rest.
 

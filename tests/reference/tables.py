@@ -1,4 +1,4 @@
-"""Small tables for hypothesis, full of what goes wrong: ties, constants, large means, empty rows."""
+"""Small tables for hypothesis, full of what goes wrong: ties, constants, far means."""
 
 import numpy as np
 from hypothesis import strategies as st
