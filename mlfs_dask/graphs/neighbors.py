@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mlfs_dask._typing import FloatArray, IntArray, Normalize
+from mlfs_dask._typing import AnyArray, FloatArray, IntArray, Normalize
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.neighbor_tasks import (
@@ -30,7 +30,6 @@ from mlfs_dask.graphs.neighbor_tasks import (
     QueryBlock,
     Rows,
     prepare_tile,
-    prepared,
     search_block,
 )
 from mlfs_dask.graphs.source import Source, TileItem, load_block
@@ -168,11 +167,14 @@ class NeighborSearch:
         width = plan.layout.n_bytes if plan.layout else 8 * len(plan.rule.order)
         if width * train.n_samples > PREPARED_BYTES:
             return Rows(_local_items(train, self.executor), train.offsets)
-        shared = self.executor.share(plan)
-        parts = list(self.executor.map(prepare_tile, train.items(), shared))
-        if not parts:
-            parts = [prepared(np.zeros((0, plan.n_features)), plan)]
-        panel = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        panel: AnyArray
+        if plan.layout:
+            panel = np.empty((plan.layout.n_bytes, train.n_samples), dtype=np.uint8)
+        else:
+            panel = np.empty((len(plan.rule.order), train.n_samples))
+        parts = self.executor.map(prepare_tile, train.items(), self.executor.share(plan))
+        for start, end, part in zip(train.offsets[:-1], train.offsets[1:], parts, strict=True):
+            panel[:, start:end] = part
         return Rows([], np.array([0, train.n_samples]), panel)
 
 

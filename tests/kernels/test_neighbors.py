@@ -188,3 +188,12 @@ def test_a_bound_from_the_point_before_keeps_ties_with_the_lower_index() -> None
     found = dense_lists(X, [1, 2], np.arange(1), 3)
     assert found.indices.tolist() == [[[500, 501, 502], [1, 2, 3]]]
     assert found.distances[0, 1].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_bound_is_taken_only_from_rows_whose_distances_are_up_to_date() -> None:
+    """Features in two blocks: when the second begins, later chunks still hold the first's sums."""
+    X = np.ones((1100, 2))
+    X[0] = 0.0
+    X[600:603] = [0.0, 5.0]  # nearest at the first point, far at the second
+    found = dense_lists(X, [1, 2], np.arange(1), 3, parts=[1])
+    assert found.indices.tolist() == [[[600, 601, 602], [1, 2, 3]]]
