@@ -1,0 +1,169 @@
+"""scikit-learn's own checks, and what its users do with an estimator."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mlfs_dask.selectors.mllap import MLLAP
+from mlfs_dask.selectors.spec import SPEC
+
+CODES = "the check's target is a vector of class codes 0, 1, 2; labels are columns of 0 and 1"
+EXPECTED = dict.fromkeys(
+    [
+        "check_fit_score_takes_y",
+        "check_estimators_overwrite_params",
+        "check_dont_overwrite_parameters",
+        "check_estimators_fit_returns_self",
+        "check_readonly_memmap_input",
+        "check_n_features_in_after_fitting",
+        "check_positive_only_tag_during_fit",
+        "check_estimators_dtypes",
+        "check_dtype_object",
+        "check_estimator_sparse_tag",
+        "check_estimator_sparse_array",
+        "check_estimator_sparse_matrix",
+        "check_f_contiguous_array_estimator",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_fit2d_1feature",
+        "check_dict_unchanged",
+        "check_fit2d_predict1d",
+    ],
+    CODES,
+)
+
+
+def as_labels(y):
+    """One column per class."""
+    codes = np.asarray(y)
+    return (codes.reshape(-1, 1) == np.unique(codes)).astype(np.uint8)
+
+
+class SpecOnClasses(SPEC):
+    """Takes the targets of the checks that `EXPECTED` lists, so that these run as well."""
+
+    def fit(self, X, y=None, **kwargs):
+        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+
+
+class MllapOnClasses(MLLAP):
+    """As `SpecOnClasses`."""
+
+    def fit(self, X, y=None, **kwargs):
+        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+
+
+@parametrize_with_checks([SPEC(), MLLAP()], expected_failed_checks=lambda estimator: EXPECTED)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+NO_NUMBERS = "objects that are no numbers are refused by InputError, which is no TypeError"
+
+
+@parametrize_with_checks(
+    [SpecOnClasses(), MllapOnClasses()],
+    expected_failed_checks=lambda estimator: {"check_dtype_object": NO_NUMBERS},
+)
+def test_estimator_checks_on_classes(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 6))
+    Y = (rng.random((40, 3)) < 0.4).astype(np.uint8)
+    X[:, 2] += 3 * Y[:, 0]
+    return X, Y
+
+
+@pytest.mark.parametrize("selector", [SPEC(phi=2), MLLAP()], ids=["spec", "mllap"])
+def test_attributes_agree_with_each_other(selector, data):
+    X, Y = data
+    for k, expected in ((None, 6), (1, 1), (4, 4), (6, 6), (0.4, 2), (1.0, 6)):
+        fitted = clone(selector).set_params(n_features_to_select=k).fit(X, Y)
+        assert fitted.support_.sum() == expected
+        assert fitted.support_.tolist() == (fitted.ranking_ <= expected).tolist()
+        assert sorted(fitted.order_.tolist()) == list(range(6))
+        assert fitted.ranking_[fitted.order_].tolist() == list(range(1, 7))
+        kept = np.flatnonzero(fitted.support_)
+        np.testing.assert_array_equal(fitted.transform(X), X[:, kept])
+        np.testing.assert_array_equal(fitted.transform(sp.csr_matrix(X)).toarray(), X[:, kept])
+
+
+def test_a_selector_in_a_pipeline(data):
+    X, Y = data
+    pipeline = make_pipeline(MinMaxScaler(), SPEC(phi=2, n_features_to_select=2))
+    out = pipeline.fit(X, Y).transform(X)
+    assert out.shape == (40, 2)
+    again = pickle.loads(pickle.dumps(pipeline))
+    np.testing.assert_array_equal(again.transform(X), out)
+
+
+def test_names_of_a_data_frame_reach_the_output(data):
+    pd = pytest.importorskip("pandas", reason="pandas is no dependency")
+    X, Y = data
+    frame = pd.DataFrame(X, columns=[f"col {j}" for j in range(6)])
+    selector = SPEC(phi=2, n_features_to_select=3).set_output(transform="pandas").fit(frame, Y)
+    names = [f"col {j}" for j in np.flatnonzero(selector.support_)]
+    assert selector.transform(frame).columns.tolist() == names
+    assert selector.get_feature_names_out().tolist() == names
+
+
+def test_dask_arrays_stay_lazy(data):
+    import dask.array as da
+
+    X, Y = data
+    lazy = da.from_array(X, chunks=(7, 2))
+    selector = SPEC(phi=2, n_features_to_select=2).fit(lazy, da.from_array(Y, chunks=9))
+    assert selector.order_.tolist() == SPEC(phi=2).fit(X, Y).order_.tolist()
+    out = selector.transform(lazy)
+    assert isinstance(out, da.Array)
+    np.testing.assert_array_equal(out.compute(), X[:, selector.support_])
+
+
+def test_a_dataset_brings_labels_names_and_costs(data, tmp_path):
+    from mlfs_dask.graphs.source import as_source
+    from mlfs_dask.storage.ingest import ingest
+    from mlfs_dask.testing.tables import ArrayTable
+
+    X, Y = data
+    table = ArrayTable(X, Y, feature_cost=np.arange(6.0))
+    dataset = ingest(table, tmp_path / "made.zarr", tile=16)
+    selector = SPEC(phi=2, n_features_to_select=2, tile=16).fit(dataset)
+    assert selector.order_.tolist() == SPEC(phi=2).fit(X, Y).order_.tolist()
+    kept = np.flatnonzero(selector.support_)
+    assert selector.get_feature_names_out().tolist() == [f"f{j}" for j in kept]
+    for rows in (dataset, as_source(dataset), X):
+        np.testing.assert_array_equal(selector.transform(rows), X[:, kept])
+    assert selector.selection_record()["cost"] == kept.sum()
+
+
+def test_record_for_the_run_folder(data):
+    X, Y = data
+    X[:, 1] = 5.0
+    record = SPEC(phi=2, n_features_to_select=2).fit(X, Y).selection_record()
+    assert record["problems"] is None
+    assert record["scores"][1] is None
+    assert record["order"][-1] == 1
+    assert record["support"] == sorted(record["order"][:2])
+    assert record["higher_is_better"] is False
+    assert record["cost"] is None
+    path = MLLAP().fit(X, Y, feature_cost=np.ones(6)).selection_record()["path"]
+    assert [step["step"] for step in path] == list(range(5))
+    assert set(path[1]) == {"step", "feature", "score", "reason", "increase"}
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_values_are_refused(value, data):
+    X, Y = data
+    X[3, 2] = value
+    with pytest.raises(ValueError, match=r"infinity: feature 2"):
+        SPEC().fit(X, Y)
