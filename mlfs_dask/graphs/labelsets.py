@@ -92,15 +92,16 @@ def _degrees_of(
     return similarity_degrees(bits.part(slice(*bounds)), bits, counts, rule)
 
 
-def set_bounds(n_sets: int, size: int = SET_TILE) -> list[tuple[int, int]]:
-    """Ranges of ``size`` label sets.
+def set_bounds(n_sets: int, size: int | None = None) -> list[tuple[int, int]]:
+    """Ranges of ``size`` label sets, by default `SET_TILE`.
 
     Examples
     --------
     >>> set_bounds(5, 2)
     [(0, 2), (2, 4), (4, 5)]
     """
-    return [(lo, min(lo + size, n_sets)) for lo in range(0, n_sets, size)]
+    step = size or SET_TILE
+    return [(lo, min(lo + step, n_sets)) for lo in range(0, n_sets, step)]
 
 
 def sets_of_rows(sets: LabelSets) -> Any:
@@ -138,6 +139,40 @@ def collapsed_terms(
         form = quadratic_forms(sums, sets, rule, stop - start, executor)
         parts.append(terms_of(moments.gg - loops.gg - form, moments, volume))
     return LaplacianTerms.concatenate(parts)
+
+
+def centred_set_forms(
+    source: Source, columns: Columns, sets: LabelSets, mean: FloatArray, executor: Executor
+) -> FloatArray:
+    """``sum over label sets of (sum of g - mean)² / m`` of every column.
+
+    Parameters
+    ----------
+    source, columns
+        Rows and the columns made of them.
+    sets
+        Label sets of m rows each.
+    mean : ndarray of float64, shape (n_columns,)
+        Of the shifted columns.
+    executor
+        Where to run.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_columns,)
+    """
+    out = np.empty(columns.n_columns)
+    weight = np.zeros(source.n_samples)
+    for start, stop in column_runs(source, columns, sets.n_sets):
+        sums, _, _ = group_sums(
+            source, columns, (start, stop), sets_of_rows(sets), (weight, weight), executor
+        )
+        for lo in range(start, stop, COLUMN_BLOCK):
+            hi = min(lo + COLUMN_BLOCK, stop)
+            a = _padded(sums, (0, sets.n_sets), lo - start, hi - start, sets.n_sets)[:, : hi - lo]
+            a = a - sets.counts[:, None] * mean[lo:hi]
+            out[lo:hi] = column_dots(a, a / sets.counts[:, None])
+    return out
 
 
 def quadratic_forms(

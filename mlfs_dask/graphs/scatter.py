@@ -21,7 +21,7 @@ from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.groups import SUMS_BYTES
-from mlfs_dask.graphs.labelsets import SET_TILE, SetDegrees, set_bounds
+from mlfs_dask.graphs.labelsets import SetDegrees, set_bounds
 from mlfs_dask.graphs.rows import gather_rows
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import TileTask, tile_pairs, tile_tasks
@@ -195,7 +195,7 @@ def _between(
 def _between_tiles(
     pair: tuple[int, int], centres: Centres, bits: LabelBits, rule: SimilarityRule
 ) -> FloatArray:
-    bounds = set_bounds(len(bits.sizes), SET_TILE)
+    bounds = set_bounds(len(bits.sizes))
     left, right = (slice(*bounds[t]) for t in pair)
     W = np.empty((left.stop - left.start, right.stop - right.start))
     similarity_tile(bits.part(left), bits.part(right), rule, W)

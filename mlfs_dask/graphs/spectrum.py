@@ -19,13 +19,14 @@ from mlfs_dask.graphs.affinity import Affinity, LabelAffinity
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.groups import COLUMN_BLOCK
-from mlfs_dask.graphs.labelsets import set_bounds
+from mlfs_dask.graphs.labelsets import centred_set_forms, set_bounds
 from mlfs_dask.graphs.pairs import STRIP, padded_rows
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.spectral import SpectralTerms
 from mlfs_dask.graphs.tiles import TileTask, pair_tasks, tile_pairs, tile_tasks
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.similarity import (
+    CLASS,
     LabelBits,
     SimilarityRule,
     label_bits,
@@ -190,6 +191,10 @@ def leading_sums(
         ``sum of (2 - λ_j) (ξ_j' D^(1/2) f)²``; over f'Df they are φ3.
     n_components : int
     """
+    if isinstance(affinity, LabelAffinity) and affinity.rule.form == CLASS:
+        # N is a projection: every label set is a part of its own, λ = 0 for all of them.
+        sums = centred_set_forms(source, columns, affinity.sets, spectral.terms.mean, executor)
+        return 2.0 * sums, affinity.sets.n_sets - 1
     graph, node = _graph(source, affinity, spectral, executor)
     size, n_single = len(graph.mass), int((node < 0).sum())
     # Rows that are similar to themselves alone have λ = 0 and belong to the leading ones.

@@ -76,7 +76,7 @@ def iterative_leading(
     Raises
     ------
     InputError
-        The search doesn't converge, or has to keep too large a share of the eigenvectors.
+        The search doesn't converge, or nearly all eigenvectors would have to be searched for.
     """
     n = len(zero)
     found = Leading(np.zeros(zero.shape[1]), zero)
@@ -84,7 +84,7 @@ def iterative_leading(
     while target > 0 or not _complete(multiply, found, wanted):
         # One more than wanted, so that the gap behind the last one can be seen.
         count = max(target + 1, 2)
-        if found.vectors.shape[1] + count >= n // 2:
+        if found.vectors.shape[1] + count >= n:
             raise _refusal(n, wanted)
         found = _merge(found, _search(multiply, found.vectors, count))
         target = wanted - found.vectors.shape[1]
@@ -94,6 +94,8 @@ def iterative_leading(
 
 def _complete(multiply: Callable[[FloatArray], FloatArray], found: Leading, wanted: int) -> bool:
     """Whether nothing that belongs among the wanted is left outside what was found."""
+    if found.vectors.shape[1] == len(found.vectors):
+        return True
     kept = _whole_cluster(found.values, wanted)
     outside = _search(multiply, found.vectors, 1)
     return bool(outside.values[0] >= found.values[kept - 1] + SAME)

@@ -157,7 +157,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             if count == 0:
                 shape = (source.n_samples, source.n_features)
                 raise InputError(
-                    f"Found array with 0 {noun}(s) (shape={shape}) while a minimum of 1 is required."
+                    f"Found array with 0 {noun}(s) (shape={shape}) while a minimum of 1 is "
+                    "required."
                 )
         self._names_are_the_stores = not hasattr(X, "shape")
         if not self._names_are_the_stores:

@@ -6,10 +6,10 @@ from hypothesis.extra import numpy as hnp
 
 
 @st.composite
-def tables(draw, *, max_rows=24, max_features=6, max_labels=4):
+def tables(draw, *, max_rows=24, min_features=1, max_features=6, max_labels=4):
     """Small data full of ties: few values, copies, constants, far-away means, empty label sets."""
     n = draw(st.integers(2, max_rows))
-    d = draw(st.integers(1, max_features))
+    d = draw(st.integers(min_features, max_features))
     q = draw(st.integers(1, max_labels))
     Y = draw(hnp.arrays(np.uint8, (n, q), elements=st.integers(0, 1)))
     values = st.one_of(
