@@ -19,7 +19,7 @@ from mlfs_dask.errors import DataFileError, InputError
 from mlfs_dask.storage.readers.arff_cells import Column
 from mlfs_dask.storage.readers.arff_header import Attribute, Declarations, read_declarations
 from mlfs_dask.storage.readers.arff_rows import ArffRows
-from mlfs_dask.storage.readers.arff_split import ColumnRoles, split_rows
+from mlfs_dask.storage.readers.arff_split import ColumnRoles, row_parts, split_rows
 from mlfs_dask.storage.readers.batching import rebatch
 from mlfs_dask.storage.readers.coding import (
     CodeTable,
@@ -41,6 +41,7 @@ from mlfs_dask.storage.records import (
     RowBatch,
     SourceFile,
     TableHeader,
+    row_bytes,
 )
 
 _IDENTIFIER_VALUES: Final = 20
@@ -129,17 +130,18 @@ class ArffTable:
 
     def _pieces(self) -> Iterator[RowBatch]:
         seen = 0
+        max_rows = max(1, 2 * BATCH_BYTES // row_bytes(len(self._attributes), 0))
         for file in self._files:
             before = seen
             default = self._defaults(file)
             decoder = self._decoder(file, self._tables)
             for block in line_blocks(file.path, start_line=file.declared.data_line):
-                rows = decoder.decode(block)
-                X, Y = split_rows(
-                    rows, self._roles, file.target, default, as_csr=self.header.is_sparse
-                )
-                yield RowBatch(X, Y, self._split_of(file, seen - before, len(Y)))
-                seen += len(Y)
+                for rows in row_parts(decoder.decode(block), max_rows):
+                    X, Y = split_rows(
+                        rows, self._roles, file.target, default, as_csr=self.header.is_sparse
+                    )
+                    yield RowBatch(X, Y, self._split_of(file, seen - before, len(Y)))
+                    seen += len(Y)
             if seen == before:
                 raise DataFileError.at(
                     file.path,
@@ -196,10 +198,8 @@ class ArffTable:
 
     def _count_values(self, columns: Sequence[int]) -> tuple[dict[int, IntArray], int]:
         """How often each declared value of some nominal attributes occurs, and the rows."""
-        tables = [
-            None if attribute.values is None else position_table(attribute.values)
-            for attribute in self._attributes
-        ]
+        shared = {a.values: position_table(a.values) for a in self._attributes if a.values}
+        tables = [shared.get(a.values) if a.values else None for a in self._attributes]
         counts = {c: np.zeros(len(self._attributes[c].values or ()), np.int64) for c in columns}
         n_rows = 0
         for file in self._files:
@@ -246,15 +246,21 @@ class ArffTable:
     ) -> CodeTable:
         attribute = self._attributes[column]
         values = attribute.values
-        if values is None:
-            return _BINARY
-        if options.positive is not None and len(choice.columns) == 1:
+        if options.positive is not None:
+            if values is None or len(choice.columns) > 1:
+                raise InputError(
+                    "--positive is for one nominal label; the labels found are: "
+                    + ", ".join(self._attributes[c].name for c in choice.columns[:8]),
+                    hint="Leave --positive out, or choose the label with --labels NAME.",
+                )
             if options.positive not in values:
                 raise InputError(
                     f"--positive {options.positive!r} is no value of {attribute.name!r}",
                     hint=f"Its values are: {', '.join(values[:12])}.",
                 )
             return class_table(values, options.positive)
+        if values is None:
+            return _BINARY
         table = label_table(values)
         # A class of one of two words has no word that is 1 by itself; {0,1} has.
         if table is not None and (not choice.is_class or set(values) == {"0", "1"}):

@@ -17,12 +17,13 @@ from mlfs_dask.storage.readers.coding import CodeTable
 from mlfs_dask.storage.readers.numerals import parse_number
 from mlfs_dask.storage.readers.textfile import Block
 
+# Possessive repeats (*+) never give back what they took: the time is linear whatever the text.
+_QUOTED: Final = rb"'((?:[^'\\]|\\.)*+)'[ \t]*+|\"((?:[^\"\\]|\\.)*+)\"[ \t]*+"
 _CELL: Final = re.compile(
-    rb"[ \t]*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^,'\"]*))[ \t]*(,|$)", re.DOTALL
+    rb"[ \t]*+(?:" + _QUOTED + rb"|([^,'\" \t][^,]*+|(?=,|$)))(,|$)", re.DOTALL
 )
 _ENTRY: Final = re.compile(
-    rb"[ \t]*([0-9]+)[ \t]+(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^,'\" \t]+))[ \t]*(,|$)",
-    re.DOTALL,
+    rb"[ \t]*+([0-9]++)[ \t]++(?:" + _QUOTED + rb"|([^,'\" \t][^, \t]*+)[ \t]*+)(,|$)", re.DOTALL
 )
 _SHOWN: Final = 40
 
@@ -78,7 +79,7 @@ class ArffCells:
         self._path = path
         self._columns = columns
         self._quick: list[Callable[[bytes], float | None]] = [
-            float_or_none if column.table is None else column.table.by_text.get
+            float_or_none if column.table is None else _plain_codes(column.table)
             for column in columns
         ]
 
@@ -111,8 +112,11 @@ class ArffCells:
                 row = [get(cell) for get, cell in zip(self._quick, cells, strict=True)]
                 if None not in row:
                     return row  # type: ignore[return-value]  # no None is left in it
-        if line.startswith(b"{"):
-            self._fail(number, 1, "a sparse row in a dense file", "values separated by commas")
+        indent = _indent(line)
+        if line.startswith(b"{", indent):
+            self._fail(
+                number, indent + 1, "a sparse row in a dense file", "values separated by commas"
+            )
         return self._careful_row(number, line)
 
     def _careful_row(self, number: int, line: bytes) -> list[float]:
@@ -120,39 +124,44 @@ class ArffCells:
         at, more = 0, True
         for column in self._columns:
             if not more:
-                self._fail_width(number, len(row), line)
-            match = _CELL.match(line, at)
+                self._fail_width(number, len(line), f"the row has {len(row)} values")
+            start = at + _indent(line[at:])
+            match = _CELL.match(line, start)
             if match is None:
-                self._fail(number, at + 1, f"cannot read {_shown(line[at:])}", "a value or ?")
+                self._fail(number, start + 1, f"cannot read {_shown(line[start:])}", "a value or ?")
             quoted = match[1] if match[1] is not None else match[2]
-            text = quoted if quoted is not None else match[3].strip()
-            row.append(self._value(number, at + 1, column, text, quoted=quoted is not None))
+            text = quoted if quoted is not None else match[3].rstrip()
+            row.append(self._value(number, start + 1, column, text, quoted=quoted is not None))
             at, more = match.end(), bool(match[4])
         if more:
-            self._fail_width(number, len(row) + 1 + line.count(b",", at), line)
+            start = at + _indent(line[at:])
+            self._fail_width(number, start + 1, f"the row has more than {len(row)} values")
         return row
 
     def _sparse_row(
         self, number: int, line: bytes, columns: list[int], values: list[float]
     ) -> None:
-        if not line.startswith(b"{"):
-            what = f"a dense row in a sparse file: {_shown(line)}"
-            self._fail(number, 1, what, "{index value,...}")
+        at = _indent(line)
+        if not line.startswith(b"{", at):
+            what = f"a dense row in a sparse file: {_shown(line[at:])}"
+            self._fail(number, at + 1, what, "{index value,...}")
         if not line.endswith(b"}"):
             what = "the sparse row has no closing brace"
             self._fail(number, len(line), what, "}", "The file may be truncated: copy it again.")
-        body = line[1:-1]
-        at, last, more = 0, -1, bool(body.strip())
+        at, end, last = at + 1, len(line) - 1, -1
+        more = bool(line[at:end].strip())
         while more:
-            match = _ENTRY.match(body, at)
+            start = at + _indent(line[at:end])
+            match = _ENTRY.match(line, start, end)
             if match is None:
-                self._fail(number, at + 2, f"cannot read {_shown(body[at:])}", "index value")
-            last = self._index(number, at + 2, match[1], last)
-            quoted = match[2] if match[2] is not None else match[3]
-            text = quoted if quoted is not None else match[4]
-            column = self._columns[last]
+                self._fail(number, start + 1, f"cannot read {_shown(line[start:])}", "index value")
+            last = self._index(number, start + 1, match[1], last)
+            group = next(g for g in (2, 3, 4) if match[g] is not None)
+            quoted, place = group != 4, match.start(group) + (group == 4)
             columns.append(last)
-            values.append(self._value(number, at + 2, column, text, quoted=quoted is not None))
+            values.append(
+                self._value(number, place, self._columns[last], match[group], quoted=quoted)
+            )
             at, more = match.end(), bool(match[5])
 
     def _index(self, number: int, at: int, text: bytes, last: int) -> int:
@@ -204,12 +213,13 @@ class ArffCells:
             return None if number is None else column.table.by_number.get(number)
         return None
 
-    def _fail_width(self, number: int, found: int, line: bytes) -> NoReturn:
+    def _fail_width(self, number: int, at: int, problem: str) -> NoReturn:
         self._fail(
             number,
-            len(line),
-            f"the row has {found} values" if found <= len(self._columns) else "too many values",
+            at,
+            problem,
             f"{len(self._columns)}, one for each attribute",
+            "Text with commas needs quotes; a row cut short tells of a truncated file.",
         )
 
     def _fail(
@@ -232,9 +242,21 @@ def float_or_none(text: bytes) -> float | None:
 
 def _data_lines(block: Block) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(block.data.split(b"\n"), start=block.line):
-        text = line.strip()
-        if text and not text.startswith(b"%"):
+        text = line.rstrip()
+        if text and not text.lstrip().startswith(b"%"):
             yield number, text
+
+
+def _indent(text: bytes) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _plain_codes(table: CodeTable) -> Callable[[bytes], float | None]:
+    """Codes of values without quotes, where ``?`` always means missing."""
+    codes = table.by_text
+    if b"?" in codes:
+        codes = {text: code for text, code in codes.items() if text != b"?"}
+    return codes.get
 
 
 def _shown(text: bytes) -> str:

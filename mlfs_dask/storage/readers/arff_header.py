@@ -67,7 +67,9 @@ _RELATION: Final = re.compile(
 )
 _QUOTED: Final = re.compile(rb"\s*(?:" + _SINGLE + rb"|" + _DOUBLE + rb")\s*", re.DOTALL)
 _DOMAIN_END: Final = re.compile(rb"[,}]")
-_NUMERIC: Final = re.compile(rb"(?:numeric|real|integer)\s*(?:\[[^\]]*\])?\s*(?:%.*)?", re.I | re.S)
+_NUMERIC: Final = re.compile(
+    rb"(?:numeric|real|integer)\s*+(?:\[[^\]]*\]\s*+)?(?:%.*)?", re.I | re.S
+)
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\", "%": "%"}
 _REFUSED: Final = {
@@ -121,7 +123,9 @@ def unescape(text: str) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     if match[1]:
-        return chr(int(match[1], 16))
+        # Half of a surrogate pair is no character: it stays as it is written.
+        code = int(match[1], 16)
+        return match[0] if 0xD800 <= code < 0xE000 else chr(code)
     return _ESCAPED.get(match[2], match[0])
 
 
@@ -148,6 +152,14 @@ class _Head:
         """Take in one line; true if it is ``@data``."""
         line = whole_line.lstrip()
         self.indent = len(whole_line) - len(line)
+        if b"\r" in line:
+            raise self.error(
+                number,
+                "a carriage return inside a line",
+                column=whole_line.index(b"\r") + 1,
+                expected="lines that end in LF or CRLF",
+                hint="Convert the line ends, for example: tr '\\r' '\\n' < OLD > NEW.",
+            )
         word = line[:10].lower()
         if word == b"@attribute":
             self.attribute(number, line)

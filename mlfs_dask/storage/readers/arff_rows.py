@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from mlfs_dask._typing import FloatArray, IntArray
+from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.storage.readers.arff_cells import ArffCells, Column, DenseRows, SparseRows
 from mlfs_dask.storage.readers.arff_words import WordRows
 from mlfs_dask.storage.readers.numerals import decode_numbers
@@ -23,6 +23,8 @@ from mlfs_dask.storage.readers.textfile import Block
 
 _COMMA, _BLANK, _FEED = (ord(c) for c in ", \n")
 _SMALL: Final = 256
+_IS_MARK: Final = np.isin(np.arange(256), list(b".-eE"))
+_IS_END: Final = np.isin(np.arange(256), list(b"{, "))
 
 
 class ArffRows:
@@ -46,7 +48,7 @@ class ArffRows:
         lookups = _distinct_lookups(columns)
         self._plain = lookups is not None
         self._lookups, self._lookup_of = lookups or ([], np.empty(0, np.int64))
-        self._words = WordRows(columns)
+        self._words = None if self._plain or is_sparse else WordRows(columns)
         self._groups = [np.flatnonzero(self._lookup_of == k) for k in range(len(self._lookups))]
 
     def decode(self, block: Block) -> DenseRows | SparseRows:
@@ -66,7 +68,7 @@ class ArffRows:
             data = data.replace(b", ", b",")
         fast = None
         if _is_table(data, len(self._columns)):
-            fast = self._fast_dense(data) if self._plain else self._words.dense(data)
+            fast = self._words.dense(data) if self._words else self._fast_dense(data)
         return fast if fast is not None else self._cells.dense(block)
 
     def sparse(self, block: Block) -> SparseRows:
@@ -92,7 +94,8 @@ class ArffRows:
         """
         if not self._is_sparse:
             data = _ended(block.data)
-            if _is_table(data, len(self._columns)):
+            # A comment may have as many commas as a row.
+            if b"%" not in data and _is_table(data, len(self._columns)):
                 lines = data[:-1].split(b"\n")
                 quick = {at: self._column(lines, at) for at in positions}
                 found = {at: cells for at, cells in quick.items() if cells is not None}
@@ -107,6 +110,8 @@ class ArffRows:
         """Codes of one column of unquoted lines; None if some cell needs a closer look."""
         table, after = self._columns[at].table, len(self._columns) - at
         assert table is not None
+        if b"?" in table.by_text:
+            return None
         if at < after:
             cells = [line.split(b",", at + 1)[at].strip() for line in lines]
         else:
@@ -150,12 +155,12 @@ class ArffRows:
         if numbers is None:
             return None
         pairs = numbers.reshape(-1, 2)
+        if np.any((pairs[:, 0] < 0) | (pairs[:, 0] >= len(self._columns))):
+            return None
         column = pairs[:, 0].astype(np.int64)
         value = np.ascontiguousarray(pairs[:, 1])
         row = np.repeat(np.arange(n_rows), per_row)
-        if len(row) != len(column) or not np.array_equal(column, pairs[:, 0]):
-            return None
-        if len(column) and (column.min() < 0 or column.max() >= len(self._columns)):
+        if len(row) != len(column) or not _whole_indices(data, text):
             return None
         ascending = (np.diff(column) > 0) | (np.diff(row) > 0)
         if not ascending.all() or np.isinf(value).any():
@@ -183,6 +188,16 @@ class ArffRows:
             return None
         numbers = decode_numbers(body[:-1].replace(b" ", b",").replace(b"\n", b","))
         return numbers if numbers is not None and len(numbers) == len(delimiters) else None
+
+
+def _whole_indices(data: bytes, text: ByteArray) -> bool:
+    """Whether signs, points and exponents stand in values alone, not in indices."""
+    if not any(mark in data for mark in (b".", b"-", b"e", b"E")):
+        return True
+    marks = np.flatnonzero(_IS_MARK[text])
+    ends = np.flatnonzero(_IS_END[text])
+    before = ends[np.searchsorted(ends, marks) - 1]
+    return bool(np.all(text[before] == _BLANK))
 
 
 def _coded(lookup: FloatArray, values: FloatArray) -> FloatArray | None:

@@ -14,6 +14,8 @@ from mlfs_dask.storage.readers.coding import CodeTable
 from mlfs_dask.storage.readers.numerals import decode_numbers
 
 _UNDECLARED: Final = -1.0
+# Kinds of columns times words, 8 bytes each.
+_MAX_CODES: Final = 4_000_000
 
 
 class WordRows:
@@ -38,18 +40,20 @@ class WordRows:
             for word in table.by_text:
                 self._number.setdefault(word, len(self._number))
         self._missing = self._number.setdefault(b"?", len(self._number))
+        # Many long domains, all different, are better left to the careful road.
+        self._fits = len(tables) * len(self._number) <= _MAX_CODES
         self._groups: list[tuple[IntArray, FloatArray]] = [
             (np.array(group), self._codes(table, is_label=is_label))
-            for table, is_label, group in tables.values()
+            for table, is_label, group in (tables.values() if self._fits else ())
         ]
 
     def _codes(self, table: CodeTable, *, is_label: bool) -> FloatArray:
         """Code of every word in one kind of column; the last entry is for unknown words."""
         codes = np.full(len(self._number) + 1, _UNDECLARED)
-        if not is_label:
-            codes[self._missing] = np.nan
         for word, code in table.by_text.items():
             codes[self._number[word]] = code
+        # Also where '?' in quotes is a declared value.
+        codes[self._missing] = _UNDECLARED if is_label else np.nan
         return codes
 
     def dense(self, data: bytes) -> DenseRows | None:
@@ -60,6 +64,8 @@ class WordRows:
         data
             Lines, each with its line feed, without quotes.
         """
+        if not self._fits:
+            return None
         words = data[:-1].replace(b"\n", b",").split(b",")
         n_rows = len(words) // self._width
         numbers = np.fromiter(

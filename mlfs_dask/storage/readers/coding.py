@@ -19,7 +19,7 @@ from mlfs_dask._typing import FloatArray
 _TRUE: Final = frozenset({"1", "yes", "y", "true", "t", "present", "pos"})
 _LABEL_PAIRS: Final = ({"0", "1"}, {"false", "true"}, {"no", "yes"})
 _LABEL_TRUE: Final = frozenset({"1", "true", "yes"})
-_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})")
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _SMALL: Final = 256
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mlfs_dask.errors import DataFileError, InputError
 from mlfs_dask.storage.readers.arff_header import Declarations
-from mlfs_dask.storage.readers.mulan_xml import read_label_names
+from mlfs_dask.storage.readers.mulan_xml import read_label_tree
 from mlfs_dask.storage.records import ReadOptions
 
 _MEKA_COUNT = re.compile(r"(?:^|[\s:])-C\s+(-?[0-9]{1,9})(?=\s|$)")
@@ -84,11 +84,11 @@ def find_labels(path: Path, declared: Declarations, options: ReadOptions) -> Lab
     if options.labels is not None:
         return LabelChoice(_given(path, names, options.labels))
     if options.xml is not None:
-        return _by_xml(options.xml, names, path)
+        return _by_xml(options.xml, names, path, ())
     notes: list[str] = []
     beside = _xml_beside(path, names, notes)
     if beside is not None:
-        return LabelChoice(beside.columns, xml=beside.xml, notes=tuple(notes))
+        return beside
     count = options.n_labels
     if count is None:
         found = _MEKA_COUNT.search(declared.relation)
@@ -101,7 +101,7 @@ def find_labels(path: Path, declared: Declarations, options: ReadOptions) -> Lab
 def training_rows(declared: Declarations) -> int | None:
     """``-split-number`` of a MEKA relation: the first so many rows are for training."""
     found = _MEKA_SPLIT.search(declared.relation)
-    return int(found[1]) if found else None
+    return (int(found[1]) or None) if found else None
 
 
 def _given(path: Path, names: Sequence[str], labels: tuple[str, ...] | int) -> tuple[int, ...]:
@@ -131,8 +131,8 @@ def _counted(path: Path, names: Sequence[str], count: int, flag: str) -> tuple[i
     return tuple(range(count)) if count > 0 else tuple(range(len(names) + count, len(names)))
 
 
-def _by_xml(xml: Path, names: Sequence[str], path: Path) -> LabelChoice:
-    labels = read_label_names(xml)
+def _by_xml(xml: Path, names: Sequence[str], path: Path, notes: Sequence[str]) -> LabelChoice:
+    labels = read_label_tree(xml)
     position = {name: column for column, name in enumerate(names)}
     unknown = [name for name in labels if name not in position]
     if unknown:
@@ -144,18 +144,30 @@ def _by_xml(xml: Path, names: Sequence[str], path: Path) -> LabelChoice:
         )
     if len(labels) == len(names):
         raise DataFileError.at(xml, problem="names every attribute", expected="some features left")
-    return LabelChoice(tuple(sorted(position[name] for name in labels)), xml=xml)
+    nested = [name for name, parent in labels.items() if parent is not None]
+    if nested:
+        notes = [
+            *notes,
+            f"{xml.name} nests labels (first {nested[0]!r} in {labels[nested[0]]!r}): "
+            "all are read, their hierarchy is not kept",
+        ]
+    columns = tuple(sorted(position[name] for name in labels))
+    return LabelChoice(columns, xml=xml, notes=tuple(notes))
 
 
 def _xml_beside(path: Path, names: Sequence[str], notes: list[str]) -> LabelChoice | None:
     stem = stem_of(path)
     exact = path.parent / f"{stem}.xml"
     if exact.is_file():
-        return _by_xml(exact, names, path)
+        return _by_xml(exact, names, path, ())
     for candidate in _other_xml(path, stem):
-        unknown = set(read_label_names(candidate)) - set(names)
+        try:
+            unknown = set(read_label_tree(candidate)) - set(names)
+        except DataFileError as error:
+            notes.append(f"an XML beside the file was passed over: {error.message}")
+            continue
         if not unknown:
-            return _by_xml(candidate, names, path)
+            return _by_xml(candidate, names, path, notes)
         notes.append(
             f"{candidate.name} lies beside the file but names {min(unknown)!r}, which is no "
             "attribute: passed over"

@@ -26,20 +26,42 @@ def read_label_names(path: Path) -> tuple[str, ...]:
     Raises
     ------
     DataFileError
+        As `read_label_tree`.
+    """
+    return tuple(read_label_tree(path))
+
+
+def read_label_tree(path: Path) -> dict[str, str | None]:
+    """Names of all labels in the order of the file, each with the label it is nested in.
+
+    Parameters
+    ----------
+    path
+        For example ``emotions.xml``.
+
+    Returns
+    -------
+    dict of str to str or None
+        Name of the parent by name of the label; None at the top.
+
+    Raises
+    ------
+    DataFileError
         Not well-formed, a document type or entity, no ``<label name="...">``, a name given twice.
     """
     check_file(path)
     text = read_whole(path, limit=_MAX_BYTES)
     reader = _LabelNames(path)
     reader.parse(text)
-    return tuple(reader.names)
+    return reader.parents
 
 
 class _LabelNames:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.names: dict[str, int] = {}
-        self._depth = 0
+        self.parents: dict[str, str | None] = {}
+        self._lines: dict[str, int] = {}
+        self._open: list[str | None] = []
         self._parser = expat.ParserCreate()
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
@@ -50,6 +72,8 @@ class _LabelNames:
     def parse(self, text: bytes) -> None:
         try:
             self._parser.Parse(text, True)
+        except DataFileError:  # our own refusal, which is a ValueError too
+            raise
         except expat.ExpatError as error:
             raise DataFileError.at(
                 self._path,
@@ -60,30 +84,32 @@ class _LabelNames:
             ) from error
         except (ValueError, LookupError) as error:  # a multi-byte or unknown encoding
             raise self._error(f"cannot be decoded: {error}", expected="XML in UTF-8") from error
-        if not self.names:
+        if not self.parents:
             raise self._error("names no label", expected='<label name="..."> elements')
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
         kind = tag.rpartition(":")[2]
-        if kind == "labels" and self._depth == 1:
+        if kind == "labels" and not self._open:
+            self._open.append(None)
             return
-        if self._depth == 1 or kind != "label":
+        if not self._open or kind != "label":
             raise self._error(
                 f"element <{tag}> has no place here", expected="<label> elements inside <labels>"
             )
         name = attributes.get("name")
         if name is None:
             raise self._error("a <label> has no name", expected='<label name="...">')
-        if name in self.names:
+        if name in self.parents:
             raise self._error(
-                f"label {name!r} is named twice, first on line {self.names[name]}",
+                f"label {name!r} is named twice, first on line {self._lines[name]}",
                 expected="unique names",
             )
-        self.names[name] = self._parser.CurrentLineNumber
+        self.parents[name] = self._open[-1]
+        self._lines[name] = self._parser.CurrentLineNumber
+        self._open.append(name)
 
     def _end(self, tag: str) -> None:
-        self._depth -= 1
+        self._open.pop()
 
     def _doctype(self, *declared: object) -> None:
         raise self._error(
