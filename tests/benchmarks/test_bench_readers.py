@@ -27,7 +27,7 @@ def _small(folder: Path) -> Path:
     lines = ["@relation 'small: -C 2'", "@attribute l1 {0,1}", "@attribute l2 {0,1}"]
     lines += [f"@attribute f{j} numeric" for j in range(5)] + ["@data"]
     for row in rng.random((20, 5)):
-        labels = "01"[row[0] > 0.5] + "," + "01"[row[1] > 0.5]
+        labels = f"{int(row[0] > 0.5)},{int(row[1] > 0.5)}"
         lines.append(labels + "," + ",".join(repr(float(v)) for v in row))
     path = folder / "small.arff"
     path.write_text("\n".join(lines))

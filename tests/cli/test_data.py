@@ -1,7 +1,6 @@
 """``mlfs data``: exact calls of the library, and the real thing on tiny stores."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ from mlfs_dask.cli import mlfs
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.storage.store import open_store
 from mlfs_dask.testing.tables import ArrayTable
+from processes import run_command
 
 ARFF = """@relation tiny
 @attribute 'a b' numeric
@@ -260,10 +260,6 @@ def test_names_become_no_paths_outside(stores, tmp_path):
 def test_ingest_streams(stores, mlfs_data, monkeypatch, name):
     """The whole process stays below 500 MB, interpreter and libraries included."""
     monkeypatch.setenv("MLFS_DATA", str(mlfs_data))
-    code = "from mlfs_dask.cli import main; main()"
-    arguments = [sys.executable, "-c", code, "data", "ingest", name]
-    pid = os.posix_spawn(sys.executable, arguments, os.environ)
-    _, status, usage = os.wait4(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert usage.ru_maxrss * 1024 < 500e6
+    cost = run_command([sys.executable, "-m", "mlfs_dask", "data", "ingest", name])
+    assert cost.peak_bytes < 500e6
     assert (stores / f"{name}.zarr" / "complete").exists()
