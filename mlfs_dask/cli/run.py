@@ -124,7 +124,7 @@ def _fail_if_partial(finished: Finished, command: str) -> None:
     raise kind(
         f"{len(failures)} units of {finished.folder.id} failed, the others are kept; the first: "
         f"{first}: {message}",
-        hint=f"{hint}Tracebacks are in {finished.folder.journal}; try these units again with: "
+        hint=f"{hint}The whole story is in {finished.folder.journal}; try these units again with: "
         f"{command}",
         failed=len(failures),
     )

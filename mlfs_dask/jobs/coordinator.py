@@ -20,7 +20,7 @@ from mlfs_dask.errors import MlfsError, RunFolderError, RunInterruptedError
 from mlfs_dask.jobs import lock
 from mlfs_dask.jobs.agenda import Agenda
 from mlfs_dask.jobs.backends import Backend, InProcess, LocalProcesses
-from mlfs_dask.jobs.data import names, open_datasets
+from mlfs_dask.jobs.data import names, open_datasets, refuse_missing_values
 from mlfs_dask.jobs.digest import job_digest, run_id, versions
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.interrupt import StopRequest, stop_on_signals
@@ -124,7 +124,9 @@ def run_job(order: Order) -> Finished:
         check_manifest(folder, datasets)
         if folder.read_state()["state"] == "done" and folder.results.is_file():
             return Finished(folder, "done", fresh=False)
-    make_parent(folder.manifest)
+    refuse_missing_values(order.job, datasets, order.file)
+    with machine_faults("make the run folder", folder.path):
+        make_parent(folder.manifest)
     with lock.hold(folder.lock):
         if not folder.exists:
             _create(folder, order, datasets)
@@ -167,6 +169,7 @@ class _Coordinator:
         self._addresses = {d.name: Address(d.path, d.digest) for d in datasets}
         self._done = finished_units(folder, journal)
         self._failures: list[Outcome] = []
+        self._told: set[str] = set()
         self._state_written = 0.0
         self._n_tasks = 0
 
@@ -237,7 +240,9 @@ class _Coordinator:
                 message=failure.message,
                 traceback=failure.traceback,
             )
-            _LOG.error("failed: %s: %s", unit, failure.message)
+            level = logging.DEBUG if failure.message in self._told else logging.ERROR
+            _LOG.log(level, "failed: %s: %s", unit, failure.message)
+            self._told.add(failure.message)
         else:
             file = self._folder.write_unit(unit.id, outcome.payload)
             self._journal.append(

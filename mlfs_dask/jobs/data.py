@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
+import numpy as np
+
+from mlfs_dask import registry
 from mlfs_dask.errors import MlfsError
 from mlfs_dask.evaluate.points import feature_counts
 from mlfs_dask.evaluate.protocol import Splitting
 from mlfs_dask.evaluate.splits import Fold
+from mlfs_dask.graphs.source import as_source
+from mlfs_dask.graphs.statistics import summarize_columns
 from mlfs_dask.jobs.problems import Problems
-from mlfs_dask.jobs.spec import Evaluate, Job
+from mlfs_dask.jobs.spec import Evaluate, Job, Method
 from mlfs_dask.storage.dataset import Dataset, open_dataset
 
 
@@ -56,6 +62,64 @@ def _check_evaluate(job: Job, evaluate: Evaluate, dataset: Dataset, problems: Pr
             attempt()
         except MlfsError as error:
             problems.add(key, f"{dataset.name}: {error.message}")
+
+
+def refuse_missing_values(job: Job, datasets: Sequence[Dataset], file: str = "job") -> None:
+    """Read the data once and refuse methods that have no rule for the missing values in them.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    datasets
+        Its opened data sets.
+    file
+        Name of the job file, for messages.
+
+    Raises
+    ------
+    JobFileError
+        Names every such method, the data set, a feature and the count.
+    """
+    classifiers = () if job.evaluate is None else job.evaluate.classifier
+    without_rule = [
+        (f"{path}.{position}", method)
+        for path, kind, methods in (
+            ("select", "selectors", job.select),
+            ("evaluate.classifier", "classifiers", classifiers),
+        )
+        for position, method in enumerate(methods)
+        if not _takes_missing(cast("registry.Kind", kind), method)
+    ]
+    problems = Problems(file)
+    for dataset in datasets:
+        missing = _missing_values(dataset) if without_rule else ""
+        for place, method in without_rule if missing else ():
+            problems.add(
+                place,
+                f"{method.label!r} has no rule for missing values, and {dataset.name} has "
+                f'{missing}; set impute = "mean" here or under [data]',
+            )
+    problems.check()
+
+
+def _takes_missing(kind: registry.Kind, method: Method) -> bool:
+    """Whether the estimator says so by scikit-learn's tag; one without tags is let try."""
+    estimator = registry.load(kind, method.method)(**method.params)
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is None or bool(tags().input_tags.allow_nan)
+
+
+def _missing_values(dataset: Dataset) -> str:
+    """How many values are missing and where the first are; empty if none is."""
+    if dataset.x_dtype.kind != "f":
+        return ""
+    counts = summarize_columns(as_source(dataset)).n_missing
+    if not counts.any():
+        return ""
+    first = int(np.flatnonzero(counts)[0])
+    name = dataset.feature_names[first]
+    return f"{int(counts.sum())}, the first in feature {first} ({name!r})"
 
 
 def counts_of(evaluate: Evaluate, n_features: int) -> list[int]:

@@ -14,11 +14,11 @@ from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.units import Unit
 from mlfs_dask.storage.dataset import Dataset
 
-_PAIR_FEATURES_PER_SECOND: Final = 1.2e9  # distances, float64, one core
-_PAIR_BITS_PER_SECOND: Final = 1.5e10  # distances of 0/1 features by popcount
-_PAIR_POINTS_PER_SECOND: Final = 4e8  # looking at the nearest at one point of a curve
+_PAIR_FEATURES_PER_SECOND: Final = 3e9  # distances, float64, one core
+_PAIR_BITS_PER_SECOND: Final = 5e10  # distances of 0/1 features by popcount
+_PAIR_POINTS_PER_SECOND: Final = 7e8  # looking at the nearest at one point of a curve
 _CELLS_PER_SECOND: Final = 1.5e8  # reading, decoding and summing values
-_FIXED_SECONDS: Final = 0.02
+_FIXED_SECONDS: Final = 0.01
 _TILES_HELD: Final = 4
 
 

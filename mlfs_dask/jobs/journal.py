@@ -104,7 +104,7 @@ class Journal:
         self._closed = False
         self._fault: BaseException | None = None
         with machine_faults("write the journal", path):
-            self._file = path.open("ab")
+            self._file = path.open("ab", buffering=0)
             self._file.truncate(size)
             sync_folder(path.parent)
         self._syncer = threading.Thread(target=self._sync_in_time, daemon=True)
@@ -152,9 +152,7 @@ class Journal:
             record = {"seq": self._seq + 1, "time": now, "event": event, **facts}
             text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
             body = text[:-1].encode()
-            with machine_faults("write the journal", self._path):
-                self._file.write(body + _CHECK + _checksum(body).encode() + b'"}\n')
-                self._file.flush()
+            self._write(body + _CHECK + _checksum(body).encode() + b'"}\n')
             self._seq += 1
             self._unsynced += files
             if self._dirty_since is None:
@@ -162,6 +160,16 @@ class Journal:
                 self._lock.notify()
         if facts.get("seconds", 0) >= self._batch_seconds:
             self.sync()
+
+    def _write(self, line: bytes) -> None:
+        """Write a line; after a fault none follows, so that a torn line stays the last one."""
+        try:
+            with machine_faults("write the journal", self._path):
+                while line:
+                    line = line[self._file.write(line) :]
+        except OSError as error:
+            self._fault = error
+            raise
 
     def sync(self) -> None:
         """Flush what is unsynced to the disk: files first, then the lines that speak of them.

@@ -263,7 +263,7 @@ def _outcome(
 def _not_selected(unit: Unit) -> Failure:
     return Failure(
         error="NotRun",
-        message=f"not run, since its selection failed: {unit.needs}",
+        message="not run, since its selection failed",
         hint=None,
         exit_code=2,
         traceback="",

@@ -49,17 +49,30 @@ class CurvesOf:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestCell:
     """The best point of one curve for one measure."""
+
+    value: str
+    where: str
+    is_winner: bool
+
+
+@dataclass(frozen=True)
+class BestRow:
+    """The best points of one selector."""
+
+    selector: str
+    cells: tuple[BestCell, ...]
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """The best points of all selectors, judged by one classifier on one data set."""
 
     dataset: str
     classifier: str
-    metric: str
-    selector: str
-    features: str
-    share: str
-    value: str
-    is_winner: bool
+    metrics: tuple[tuple[str, str], ...]
+    rows: tuple[BestRow, ...]
 
 
 @dataclass(frozen=True)
@@ -109,7 +122,7 @@ class RunContent:
     methods: list[tuple[str, str, str, str]]
     protocol: list[tuple[str, str]]
     curves: list[CurvesOf]
-    best: list[Best]
+    best: list[BestOf]
     planted: list[Planted]
     selected: list[SelectedOf]
     timings: list[Timing]
@@ -178,7 +191,8 @@ def _protocol(job: dict[str, Any]) -> list[tuple[str, str]]:
     if evaluate is None:
         return [*facts, ("evaluation", "none: selection on all rows only")]
     split = evaluate["split"]
-    kfold = f"{split['folds']} folds, {split['repeats']} times"
+    repeated = f", repeated {split['repeats']} times" if split["repeats"] > 1 else ""
+    kfold = f"{split['folds']} folds{repeated}"
     return [
         (
             "split",
@@ -235,31 +249,31 @@ def _samples(points: Sequence[Point], metric: str) -> list[Sample]:
     ]
 
 
-def _best(run: Run, points: Sequence[Point]) -> list[Best]:
+def _best(run: Run, points: Sequence[Point]) -> list[BestOf]:
+    metrics = metrics_of(run)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for dataset, selector, classifier in curves(run):
+        groups.setdefault((dataset, classifier), []).append(selector)
     found = []
-    for dataset, classifier in dict.fromkeys((d, c) for d, _, c in curves(run)):
-        for metric in metrics_of(run):
-            best = [
-                point
-                for d, selector, c in curves(run)
-                if (d, c) == (dataset, classifier)
-                and (point := best_point(_curve(points, d, selector, c), metric)) is not None
-            ]
-            winner = best_point(best, metric)
-            found += [
-                Best(
-                    dataset=dataset,
-                    classifier=classifier,
-                    metric=f"{_words(metric)} ({_better(metric)})",
-                    selector=_name(point.selector),
-                    features=f"{point.n_features:g}",
-                    share=_share(point),
-                    value=_value(point.means[metric]),
-                    is_winner=point is winner,
-                )
-                for point in best
-            ]
+    for (dataset, classifier), selectors in groups.items():
+        mine = {s: _curve(points, dataset, s, classifier) for s in selectors}
+        best = {s: {m: best_point(mine[s], m) for m in metrics} for s in selectors}
+        tops = {m: [p for s in selectors if (p := best[s][m]) is not None] for m in metrics}
+        winners = {m: best_point(tops[m], m) for m in metrics}
+        rows = [
+            BestRow(_name(s), tuple(_best_cell(best[s][m], m, winners[m]) for m in metrics))
+            for s in selectors
+        ]
+        named = tuple((_words(metric), _better(metric)) for metric in metrics)
+        found.append(BestOf(dataset, classifier, named, tuple(rows)))
     return found
+
+
+def _best_cell(point: Point | None, metric: str, winner: Point | None) -> BestCell:
+    if point is None:
+        return BestCell("undefined", "", False)
+    where = f"{point.n_features:g} features ({_share(point)})"
+    return BestCell(_value(point.means[metric]), where, point is winner)
 
 
 def _curve(points: Sequence[Point], dataset: str, selector: str, classifier: str) -> list[Point]:
@@ -322,9 +336,10 @@ def _top(
     mine = [p for p in points if (p.dataset, p.selector) == (dataset, selector)]
     if metrics and mine:
         first = [p for p in mine if p.classifier == mine[0].classifier]
-        best = best_point(first, metrics[0])
+        best = best_point([p for p in first if p.share < 1] or first, metrics[0])
         if best is not None:
-            where = f"best mean {_words(metrics[0])} with {best.classifier}"
+            below = " below all features" if best.share < 1 else ""
+            where = f"best mean {_words(metrics[0])} with {best.classifier}{below}"
             return int(best.n_features), where
     return support, "the selector's own choice"
 

@@ -1,0 +1,74 @@
+"""JSON Schema of job files, printed from the declarations: ``python -m mlfs_dask.jobs.schema``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Final
+
+import msgspec
+
+from mlfs_dask import registry
+from mlfs_dask.evaluate.metrics import METRICS
+from mlfs_dask.jobs.options import Option, options_of
+from mlfs_dask.jobs.spec import Job
+
+_METHODS: Final[dict[str, registry.Kind]] = {"Select": "selectors", "Classify": "classifiers"}
+
+
+def job_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a job file with the methods that are registered.
+
+    Examples
+    --------
+    >>> job_schema()["required"]
+    ['schema', 'name', 'data']
+    """
+    schema: dict[str, Any] = msgspec.json.schema(Job)
+    tables = schema.pop("$defs")
+    for name, kind in _METHODS.items():
+        tables[name] = _method_schema(tables[name], kind)
+    tables["Evaluate"]["properties"]["metrics"]["items"] = {"enum": list(METRICS)}
+    tables["Evaluate"]["properties"]["metrics"]["minItems"] = 1
+    tables["Evaluate"]["properties"]["classifier"]["minItems"] = 1
+    whole = tables.pop("Job")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **whole,
+        "title": "mlfs job file",
+        "$defs": tables,
+    }
+
+
+def _method_schema(table: dict[str, Any], kind: registry.Kind) -> dict[str, Any]:
+    """One alternative per registered method, each with the options of its constructor."""
+    own = {key: value for key, value in table["properties"].items() if key != "params"}
+    alternatives = []
+    for method in registry.names(kind):
+        options = {name: _option(o) for name, o in options_of(kind, method).items()}
+        alternatives.append(
+            {
+                "type": "object",
+                "properties": {**own, "method": {"const": method}, **options},
+                "required": ["method"],
+                "additionalProperties": False,
+            }
+        )
+    return {"title": table["title"], "description": table["description"], "oneOf": alternatives}
+
+
+def _option(option: Option) -> dict[str, Any]:
+    schema: dict[str, Any] = {} if option.hint is Any else msgspec.json.schema(option.hint)
+    if isinstance(option.default, (bool, int, float, str)):
+        schema["default"] = option.default
+    return schema
+
+
+def main() -> None:
+    """Print the schema."""
+    json.dump(job_schema(), sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""The commands around jobs, as users type them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mlfs_dask.cli import mlfs
+from mlfs_dask.storage.synth import synthesize
+from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
+
+COMMANDS = ("run", "plan", "list", "status", "report", "methods", "init")
+
+
+def invoke(*arguments, code=0):
+    result = CliRunner().invoke(mlfs, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def document(*arguments, code=0):
+    return json.loads(invoke(*arguments, "--json", code=code).stdout)
+
+
+@pytest.fixture
+def job(tmp_path):
+    make_tiny_store(tmp_path / "stores")
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY_JOB)
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example_on_lines_of_its_own(command):
+    text = invoke(command, "--help").output
+    assert f"Example:\n    mlfs {command}" in text
+
+
+def test_run_shows_a_table_and_where_the_report_is(job, tmp_path):
+    result = invoke("run", job)
+    assert "selector" in result.stdout
+    assert "hamming_loss" in result.stdout
+    folder = next((tmp_path / "runs").iterdir())
+    assert f"report:  {folder / 'report.html'}" in result.stdout
+    assert (folder / "report.html").stat().st_size > 5000
+    again = invoke("run", job)
+    assert "was finished before" in again.stdout
+    (folder / "report.html").unlink()
+    invoke("run", job)
+    assert (folder / "report.html").is_file()
+
+
+def test_run_as_json(job):
+    first = document("run", job, "--set", "seed=5")
+    assert first["state"] == "done"
+    assert not first["already_finished"]
+    assert Path(first["report"]).is_file()
+    point = first["points"][0]
+    assert point["means"]["hamming_loss"]["folds"] == 6
+    assert document("run", job, "--set", "seed=5")["already_finished"]
+    assert document("run", job, "--set", "seed=5", "--force")["run"] == first["run"] + "-2"
+
+
+def test_the_quickstart_says_how_many_planted_features_were_found(tmp_path):
+    synthesize(tmp_path / "stores" / "quickstart.zarr")
+    result = invoke("run", "quickstart", "--workers", "0")
+    assert "relevant in the top 12" in result.stdout
+    planted = document("run", "quickstart", "--workers", "0")["planted"]
+    assert [p["relevant"] for p in planted] == [12, 12, 12]
+    assert min(p["found"] for p in planted) >= 9
+
+
+def test_init_writes_a_job_that_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    synthesize(tmp_path / "stores" / "quickstart.zarr")
+    invoke("init", "mine.toml")
+    assert document("run", "mine.toml")["state"] == "done"
+    refused = invoke("init", "mine.toml", code=2)
+    assert "exists already" in refused.stderr
+    invoke("init", "mine.toml", "--force")
+    assert document("init")["file"] == str(tmp_path / "job.toml")
+
+
+def test_plan_computes_nothing(job, tmp_path):
+    text = invoke("plan", job).stdout
+    assert "14 selections, 18 curves" in text
+    planned = document("plan", job, "--workers", "2")
+    assert planned["workers"] == 2
+    assert planned["state"] is None
+    assert not (tmp_path / "runs").exists()
+    invoke("run", job)
+    assert document("plan", job)["state"] == "done"
+
+
+def test_list_and_status(job):
+    assert "no run in" in invoke("list").stdout
+    run = document("run", job)["run"]
+    listed = document("list")
+    assert [(item["run"], item["state"], item["done"]) for item in listed] == [(run, "done", 32)]
+    assert run in invoke("list").stdout
+    assert "done, 32 of 32 units" in invoke("status", "tiny").stdout
+    assert document("status", run)["state"] == "done"
+    assert document("status", "ti")["results"]["planted"] == []
+    assert document("status", "other", code=2)["error"]["code"] == "not-found"
+
+
+def test_report_of_several_runs(job, tmp_path):
+    invoke("run", job)
+    invoke("run", job, "--set", "name=second")
+    target = tmp_path / "both.html"
+    assert document("report", "tiny", "second", "-o", target)["report"] == str(target)
+    assert target.read_text().count("<h1>") == 2
+
+
+def test_methods():
+    listed = document("methods")
+    assert {"selectors", "classifiers", "metrics"} == set(listed)
+    assert {"spec", "mllap"} <= {m["name"] for m in listed["selectors"]}
+    assert all(m["summary"] for group in listed.values() for m in group)
+    assert "hamming_loss" in invoke("methods", "metrics").stdout
+    spec = document("methods", "selectors", "spec")
+    similarity = next(p for p in spec["parameters"] if p["name"] == "similarity")
+    assert similarity["default"] == "jaccard"
+    assert "similarity" in invoke("methods", "selectors", "spec").stdout
+    assert "mean over rows" in json.dumps(document("methods", "metrics", "hamming_loss"))
+    wrong = invoke("methods", "selectors", "spek", code=2)
+    assert "Did you mean 'spec'?" in wrong.stderr
+
+
+def test_all_problems_of_a_job_file_come_at_once(job):
+    job.write_text(TINY_JOB.replace("seed = 3", "sed = 3").replace("phi = 2", "phi = 9"))
+    result = invoke("run", job, code=2)
+    assert "2 problems" in result.stderr
+    assert "sed: unknown key; did you mean 'seed'?" in result.stderr
+    assert "select.0.phi" in result.stderr
+    error = document("plan", job, code=2)["error"]
+    assert (error["code"], len(error["facts"]["problems"])) == ("job-file", 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("run", "nowhere.toml"), 2),
+        (("run",), 2),
+        (("run", "quickstart", "--set", "data.store=nowhere"), 2),
+        (("run", "quickstart", "--workers", "-1"), 2),
+        (("report", "nowhere"), 2),
+    ],
+)
+def test_what_users_can_correct_has_exit_code_2(arguments, code):
+    invoke(*arguments, code=code)
+
+
+def test_a_method_that_refuses_the_data_is_the_users_to_correct(tmp_path):
+    import numpy as np
+
+    from mlfs_dask.storage.ingest import ingest
+    from mlfs_dask.testing.jobs import tiny_table
+    from mlfs_dask.testing.tables import ArrayTable
+
+    table = tiny_table()
+    X = table._X.copy()
+    X[0, 0] = np.nan
+    (tmp_path / "stores").mkdir()
+    ingest(ArrayTable(X, table._Y), tmp_path / "stores" / "tiny.zarr", tile=16, name="tiny")
+    job = tmp_path / "tiny.toml"
+    job.write_text(TINY_JOB)
+    result = invoke("run", job, code=2)
+    assert "2 problems" in result.stderr
+    said = "select.0: 'SPEC' has no rule for missing values, and tiny has 1, the first in feature 0"
+    assert said in result.stderr
+    assert 'impute = "mean"' in result.stderr
+    assert not (tmp_path / "runs").exists()
+    assert document("run", job, "--set", "data.impute=mean")["state"] == "done"
+
+
+def test_a_failing_unit_has_exit_code_1_and_the_command_to_go_on(job, monkeypatch):
+    from mlfs_dask.selectors.mllap import MLLAP
+
+    def broken(self):
+        raise ArithmeticError("it broke")
+
+    monkeypatch.setattr(MLLAP, "selection_record", broken)
+    result = invoke("run", job, code=1)
+    assert "13 units" in result.stderr
+    assert "it broke" in result.stderr
+    assert f"mlfs run {job}" in result.stderr
+    assert document("status", "tiny")["state"] == "partial"
+
+
+def test_ctrl_c_ends_with_the_command_that_goes_on(job, tmp_path):
+    command = ["run", str(job), "--set", "evaluate.split.repeats=100", "--workers", "0"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from mlfs_dask.cli import main; main()", *command],
+        env=dict(os.environ),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "runs").glob("*/units/*.json")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in err
+    assert f"Go on with: mlfs run {job} --set evaluate.split.repeats=100" in err
+    assert out == ""
+    assert document("status", "tiny")["state"] == "interrupted"

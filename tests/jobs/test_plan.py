@@ -1,0 +1,100 @@
+"""The plan: counted, estimated, nothing computed."""
+
+import numpy as np
+import pytest
+
+from mlfs_dask.errors import JobFileError, PlanError
+from mlfs_dask.jobs.data import open_datasets
+from mlfs_dask.jobs.jobfile import parse_job
+from mlfs_dask.jobs.plan import make_plan
+from mlfs_dask.jobs.sizes import parse_bytes, show_bytes, show_seconds
+from mlfs_dask.storage.ingest import ingest
+from mlfs_dask.storage.rows import RowReader
+from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
+from mlfs_dask.testing.tables import ArrayTable
+
+
+def plan(*overrides):
+    job = parse_job(TINY_JOB.encode(), "tiny.toml", overrides)
+    return make_plan(job, open_datasets(job, "tiny.toml"))
+
+
+@pytest.fixture
+def rare_label(tmp_path):
+    """Label 1 has one positive (in row 0), label 2 no negative (BL-039, BL-095)."""
+    Y = np.zeros((30, 3), dtype=np.uint8)
+    Y[::2, 0] = Y[0, 1] = 1
+    Y[:, 2] = 1
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    (tmp_path / "stores").mkdir()
+    ingest(ArrayTable(X, Y), tmp_path / "stores" / "rare.zarr", tile=16, name="rare")
+    return "data.store=rare"
+
+
+def test_units_tasks_and_sizes(tiny_store, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the plan reads rows")
+
+    monkeypatch.setattr(RowReader, "__getitem__", refuse)
+    made = plan()
+    assert (made.n_selections, made.n_curves) == (14, 18)
+    assert made.workers == 0
+    assert made.n_tasks > 0
+    assert made.state is None
+    assert 0 < made.seconds < 60
+    assert made.warnings == []
+    assert plan("run.workers=3").workers == 3
+
+
+def test_labels_without_positives_or_negatives_are_listed(rare_label):
+    made = plan(rare_label)
+    lacking = {(p.label, p.lacks) for p in made.constant_labels}
+    assert lacking == {("l1", "positives"), ("l2", "negatives")}
+    # Row 0 is a test row once per repeat; label 2 is constant in all six folds.
+    assert len(made.constant_labels) == 2 + 6
+    assert "8 pairs of label and training fold" in made.warnings[0]
+
+
+def test_strict_refuses_them(rare_label):
+    with pytest.raises(PlanError, match="label 'l1' has no positives in repeat 0") as caught:
+        plan(rare_label, "evaluate.strict=true")
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("override", "part"),
+    [
+        ("evaluate.split.folds=61", "evaluate.split: tiny: folds = 61"),
+        ("evaluate.features={ counts = [9] }", "evaluate.features: tiny: features.counts"),
+    ],
+)
+def test_what_the_data_cannot_give_is_refused(tiny_store, override, part):
+    with pytest.raises(JobFileError) as caught:
+        plan(override)
+    assert part in caught.value.problems[0]
+
+
+def test_holdout_needs_a_split(rare_label):
+    with pytest.raises(JobFileError, match="ships none"):
+        plan(rare_label, "evaluate.split={ kind = 'holdout' }")
+
+
+def test_data_sets_of_one_name_are_refused(tiny_store, tmp_path):
+    make_tiny_store(tmp_path / "elsewhere", seed=1)
+    other = tmp_path / "elsewhere" / "tiny.zarr"
+    with pytest.raises(JobFileError, match="both named 'tiny'"):
+        plan(f'data.store=["tiny", "{other}"]')
+
+
+def test_a_limit_below_what_a_worker_needs_is_told(tiny_store):
+    assert "above its limit" in plan("run.memory_per_worker='10 MB'").warnings[0]
+
+
+def test_sizes_and_times_for_people():
+    assert parse_bytes("4 GiB") == 4 * 2**30
+    assert parse_bytes("500MB") == 500 * 10**6
+    assert [parse_bytes(text) for text in ("4", "GiB", "-1 MB", "1 XB")] == [None] * 4
+    assert show_bytes(5 * 2**40) == "5.0 TiB"
+    assert [show_seconds(s) for s in (0.001, 59.6, 61, 3700)] == [
+        *("0.001 s", "60 s", "1 min 1 s", "1 h 1 min"),
+    ]

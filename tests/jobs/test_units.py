@@ -1,0 +1,111 @@
+"""Units, their order and their tasks."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlfs_dask.jobs.agenda import Agenda
+from mlfs_dask.jobs.digest import canonical_json, job_digest, run_id
+from mlfs_dask.jobs.estimate import Sizes
+from mlfs_dask.jobs.jobfile import parse_job
+from mlfs_dask.jobs.streams import classifier_stream, selector_stream
+from mlfs_dask.jobs.units import units_of
+from mlfs_dask.testing.jobs import TINY_JOB
+
+SIZES = Sizes(
+    n_samples=60,
+    n_features=8,
+    n_labels=3,
+    label_sets=8,
+    tile=16,
+    cells=480,
+    bits=False,
+    item_bytes=8,
+)
+
+
+def job(*overrides):
+    return parse_job(TINY_JOB.encode(), "tiny.toml", overrides)
+
+
+def test_units_of_a_job():
+    units = units_of(job(), ["a", "b"])
+    # Per data set: 2 x 3 folds of 2 selections and 3 curves, and 2 selections on all rows.
+    assert len(units) == 2 * (6 * 5 + 2)
+    assert len({unit.id for unit in units}) == len(units)
+    curve = next(u for u in units if u.kind == "judge" and u.selector == "SPEC")
+    assert curve.needs in units
+    assert next(u for u in units if u.selector == "all").needs is None
+    assert str(units[0]) == "select SPEC on a, repeat 0, fold 0"
+
+
+def test_final_false_leaves_out_the_selection_on_all_rows():
+    units = units_of(job("select.0.final=false"), ["a"])
+    assert [u.selector for u in units if u.fold is None] == ["mllap"]
+
+
+def drain(agenda, failed=()):
+    order = []
+    while (units := agenda.next()) is not None:
+        order.append(units)
+        for unit in units:
+            agenda.finish(unit, failed=unit.id in failed)
+    assert len(agenda) == 0
+    return order
+
+
+@given(n=st.integers(20, 10**6), d=st.integers(2, 2000), done=st.sets(st.integers(0, 31)))
+def test_every_unit_is_handed_out_once_after_what_it_needs(n, d, done):
+    units = units_of(job(), ["a"])
+    finished = {units[i].id for i in done}
+    sizes = {"a": Sizes(n, d, 3, min(n, 8), 4096, n * d, bits=False, item_bytes=8)}
+    handed = [unit for task in drain(Agenda(job(), units, sizes, finished)) for unit in task]
+    assert sorted(u.id for u in handed) == sorted(u.id for u in units if u.id not in finished)
+    seen = set(finished)
+    for unit in handed:
+        assert unit.needs is None or unit.needs.id in seen
+        seen.add(unit.id)
+
+
+def test_short_chains_share_tasks_and_long_units_stand_alone():
+    units = units_of(job(), ["a"])
+    assert len(drain(Agenda(job(), units, {"a": SIZES}))) < 6
+    large = Sizes(10**5, 500, 3, 8, 4096, 5 * 10**7, bits=False, item_bytes=8)
+    tasks = drain(Agenda(job(), units, {"a": large}))
+    assert all(len(task) == 1 for task in tasks if task[0].kind == "judge")
+
+
+def test_a_failed_selection_does_not_hold_up_the_rest():
+    units = units_of(job(), ["a"])
+    large = Sizes(10**5, 500, 3, 8, 4096, 5 * 10**7, bits=False, item_bytes=8)
+    tasks = drain(Agenda(job(), units, {"a": large}), failed={units[0].id})
+    assert sum(map(len, tasks)) == len(units)
+
+
+def test_the_digest_knows_what_changes_numbers():
+    data = [("tiny", "d" * 64)]
+    same = job_digest(job(), data)
+    assert job_digest(job("run.workers=4", "data.store=/else/where"), data) == same
+    assert job_digest(job("seed=4"), data) != same
+    assert job_digest(job("select.0.phi=1"), data) != same
+    assert job_digest(job(), [("tiny", "e" * 64)]) != same
+    assert job_digest(job("evaluate.baseline=false"), data) != same
+    assert run_id("tiny", same) == f"tiny-{same[:10]}"
+
+
+def test_defaults_spelled_out_are_the_same_job():
+    data = [("tiny", "d" * 64)]
+    spelled = job("evaluate.conventions=default", "select.0.similarity=jaccard")
+    assert job_digest(job(), data) == job_digest(spelled, data)
+
+
+def test_canonical_json_has_one_spelling():
+    assert canonical_json({"b": 0.1, "a": "ö"}) == '{"a":"ö","b":0.1}'.encode()
+
+
+def test_streams_are_those_of_the_design():
+    from zlib import crc32
+
+    assert selector_stream(7, "x", 1, 2).spawn_key == (3, crc32(b"x"), 1, 2)
+    assert selector_stream(7, "x", None, None).spawn_key == (3, crc32(b"x"), 2**32 - 1, 2**32 - 1)
+    assert classifier_stream(7, "y", 1, 2, 5).spawn_key == (4, crc32(b"y"), 1, 2, 5)
+    assert selector_stream(7, "x", 1, 2).entropy == 7
