@@ -75,7 +75,6 @@ class _File:
     path: Path
     declared: Declarations
     target: IntArray
-    is_sparse: bool
     split: int
 
 
@@ -164,7 +163,7 @@ class ArffTable:
                 file.declared.attributes, file.target.tolist(), strict=True
             )
         ]
-        return ArffRows(file.path, columns, is_sparse=file.is_sparse)
+        return ArffRows(file.path, columns, is_sparse=file.declared.is_sparse)
 
     def _defaults(self, file: _File) -> FloatArray:
         """What an omitted cell of a sparse row means, by column of the table.
@@ -211,7 +210,7 @@ class ArffTable:
                     codes = found[position]
                     known = codes[~np.isnan(codes)].astype(np.int64)
                     counts[column] += np.bincount(known, minlength=len(counts[column]))
-                    if file.is_sparse:
+                    if file.declared.is_sparse:
                         counts[column][self._omitted(file, column, tables)] += n_here - len(codes)
                 n_rows += n_here
         return counts, n_rows
@@ -311,7 +310,7 @@ class ArffTable:
             feature_kind=np.array([NOMINAL * (t is not None) for t in tables], dtype=np.uint8),
             categories={i: t.categories for i, t in enumerate(tables) if t is not None},
             # Sparse rows of mostly non-zero defaults ({YES,NO}) would be denser than dense ones.
-            is_sparse=self._files[0].is_sparse
+            is_sparse=self._files[0].declared.is_sparse
             and 2 * int(np.count_nonzero(default)) <= len(default),
             source=tuple(sources),
             notes=notes,
@@ -332,7 +331,7 @@ def _open_files(path: Path, test: Path | None) -> list[_File]:
         else:
             target = np.arange(len(names))
             split = SPLIT_NONE if test is None else SPLIT_TRAIN
-        files.append(_File(each, declared, target, _is_sparse(each, declared), split))
+        files.append(_File(each, declared, target, split))
     return files
 
 
@@ -370,13 +369,3 @@ def _united(files: Sequence[_File]) -> list[Attribute]:
                 )
             attributes[column] = Attribute(held.name, union(held.values, own.values), held.line)
     return attributes
-
-
-def _is_sparse(path: Path, declared: Declarations) -> bool:
-    """Whether the first row is ``{index value,...}``."""
-    for block in line_blocks(path, start_line=declared.data_line):
-        for line in block.data.split(b"\n"):
-            text = line.strip()
-            if text and not text.startswith(b"%"):
-                return text.startswith(b"{")
-    return False

@@ -49,11 +49,14 @@ class Declarations:
         In file order, names unique.
     data_line
         1-based number of the line after ``@data``.
+    is_sparse
+        Whether the first row is ``{index value,...}``.
     """
 
     relation: str
     attributes: tuple[Attribute, ...]
     data_line: int
+    is_sparse: bool = False
 
 
 _SINGLE: Final = rb"'((?:[^'\\]|\\.)*)'"
@@ -94,10 +97,11 @@ def read_declarations(path: Path) -> Declarations:
         ``@data``.
     """
     head = _Head(path)
-    for block in line_blocks(path):
-        for number, line in _lines(block):
-            if head.take(number, line):
-                return head.finish(number + 1)
+    lines = (numbered for block in line_blocks(path) for numbered in _lines(block))
+    for number, line in lines:
+        if head.take(number, line):
+            _, first_row = next(lines, (0, b""))
+            return head.finish(number + 1, is_sparse=first_row.lstrip().startswith(b"{"))
     if not head.seen:
         raise empty_file(path)
     raise DataFileError.at(
@@ -286,10 +290,10 @@ class _Head:
             expected="@attribute NAME TYPE or @data",
         )
 
-    def finish(self, data_line: int) -> Declarations:
+    def finish(self, data_line: int, *, is_sparse: bool) -> Declarations:
         if not self.attributes:
             raise self.error(data_line - 1, "no attribute is declared", expected="@attribute lines")
-        return Declarations(self.relation, tuple(self.attributes), data_line)
+        return Declarations(self.relation, tuple(self.attributes), data_line, is_sparse)
 
     def text(self, number: int, data: bytes) -> str:
         try:

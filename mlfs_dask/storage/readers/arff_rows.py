@@ -1,10 +1,10 @@
 """Rows of an ARFF file as numbers, a block of lines at a time.
 
 Almost all blocks are plain: numbers between commas, or sparse rows ``{index value,...}`` of
-numbers. Their shape is checked on the positions of the delimiters, then one decoder call turns the
-whole block into float64; words are looked up (arff_words.py). A block that is anything else
-(quotes, comments, blanks, mistakes) goes line by line, where a mistake is refused with line and
-column (arff_cells.py).
+numbers. Their shape is checked on the positions of the delimiters, then the whole block is turned
+into float64 at once (sparse rows in arff_entries.py); words are looked up (arff_words.py). A block
+that is anything else (quotes, comments, blanks, mistakes) goes line by line, where a mistake is
+refused with line and column (arff_cells.py).
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from typing import Final
 
 import numpy as np
 
-from mlfs_dask._typing import ByteArray, FloatArray, IntArray
+from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.storage.readers.arff_cells import ArffCells, Column, DenseRows, SparseRows
+from mlfs_dask.storage.readers.arff_entries import decode_entries
 from mlfs_dask.storage.readers.arff_words import WordRows
 from mlfs_dask.storage.readers.numerals import decode_numbers
 from mlfs_dask.storage.readers.textfile import Block
 
-_COMMA, _BLANK, _FEED = (ord(c) for c in ", \n")
+_COMMA, _FEED = ord(","), ord("\n")
 _SMALL: Final = 256
-_IS_MARK: Final = np.isin(np.arange(256), list(b".-eE"))
-_IS_END: Final = np.isin(np.arange(256), list(b"{, "))
 
 
 class ArffRows:
@@ -64,7 +63,7 @@ class ArffRows:
     def dense(self, block: Block) -> DenseRows:
         """Rows of a block of dense lines."""
         data = _ended(block.data)
-        if b", " in data:
+        if b" " in data and b", " in data:
             data = data.replace(b", ", b",")
         fast = None
         if _is_table(data, len(self._columns)):
@@ -141,29 +140,14 @@ class ArffRows:
         return DenseRows(cells)
 
     def _fast_sparse(self, block: Block) -> SparseRows | None:
-        data = _ended(block.data)
-        n_rows = data.count(b"\n")
-        if data.count(b"{") != n_rows or data.count(b"}\n") != n_rows or b"?" in data:
+        entries = decode_entries(_ended(block.data))
+        if entries is None:
             return None
-        text = np.frombuffer(data, dtype=np.uint8)
-        feeds = np.flatnonzero(text == _FEED)
-        starts = np.concatenate([[0], feeds[:-1] + 1])
-        if not (np.all(text[starts] == ord("{")) and np.all(text[feeds - 1] == ord("}"))):
+        column, value = entries.column, entries.value
+        if np.any(column >= len(self._columns)) or np.isinf(value).any():
             return None
-        per_row = np.diff(np.searchsorted(np.flatnonzero(text == _BLANK), feeds), prepend=0)
-        numbers = self._alternating(data)
-        if numbers is None:
-            return None
-        pairs = numbers.reshape(-1, 2)
-        if np.any((pairs[:, 0] < 0) | (pairs[:, 0] >= len(self._columns))):
-            return None
-        column = pairs[:, 0].astype(np.int64)
-        value = np.ascontiguousarray(pairs[:, 1])
-        row = np.repeat(np.arange(n_rows), per_row)
-        if len(row) != len(column) or not _whole_indices(data, text):
-            return None
-        ascending = (np.diff(column) > 0) | (np.diff(row) > 0)
-        if not ascending.all() or np.isinf(value).any():
+        ascending = (np.diff(column) > 0) | (np.diff(entries.row) > 0)
+        if not ascending.all():
             return None
         which = self._lookup_of[column]
         for number, lookup in enumerate(self._lookups):
@@ -172,32 +156,7 @@ class ArffRows:
             if codes is None:
                 return None
             value[here] = codes
-        return SparseRows(n_rows, row, column, value)
-
-    @staticmethod
-    def _alternating(data: bytes) -> FloatArray | None:
-        """All numbers of ``{i v,i v}`` lines, if blanks and commas alternate as they must."""
-        body = data.replace(b"{}\n", b"").replace(b"{", b"").replace(b"}", b"")
-        if not body:
-            return np.empty(0)
-        text = np.frombuffer(body, dtype=np.uint8)
-        delimiters = text[(text == _BLANK) | (text == _COMMA) | (text == _FEED)]
-        if len(delimiters) % 2 or not (
-            np.all(delimiters[0::2] == _BLANK) and np.all(delimiters[1::2] != _BLANK)
-        ):
-            return None
-        numbers = decode_numbers(body[:-1].replace(b" ", b",").replace(b"\n", b","))
-        return numbers if numbers is not None and len(numbers) == len(delimiters) else None
-
-
-def _whole_indices(data: bytes, text: ByteArray) -> bool:
-    """Whether signs, points and exponents stand in values alone, not in indices."""
-    if not any(mark in data for mark in (b".", b"-", b"e", b"E")):
-        return True
-    marks = np.flatnonzero(_IS_MARK[text])
-    ends = np.flatnonzero(_IS_END[text])
-    before = ends[np.searchsorted(ends, marks) - 1]
-    return bool(np.all(text[before] == _BLANK))
+        return entries
 
 
 def _coded(lookup: FloatArray, values: FloatArray) -> FloatArray | None:

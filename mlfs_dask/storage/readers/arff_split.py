@@ -108,8 +108,8 @@ def _features(
         )
     kept = value != 0
     row, place, value = row[kept], place[kept], value[kept]
-    order = np.lexsort((place, row))
-    if not np.array_equal(order, np.arange(len(order))):
+    if not np.all((np.diff(row) > 0) | (np.diff(place) > 0)):
+        order = np.lexsort((place, row))
         row, place, value = row[order], place[order], value[order]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows.n_rows))])
     shape = (rows.n_rows, len(roles.features))
