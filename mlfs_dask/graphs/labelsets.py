@@ -41,6 +41,7 @@ from mlfs_dask.kernels.spectral import (
     sparse_form_work,
     sparse_forms,
 )
+from mlfs_dask.kernels.spectrum import NOISE
 
 SET_TILE = 2048
 PRODUCT_SPEED = 16
@@ -142,7 +143,7 @@ def collapsed_terms(
 
 
 def centred_set_forms(
-    source: Source, columns: Columns, sets: LabelSets, mean: FloatArray, executor: Executor
+    source: Source, columns: Columns, sets: LabelSets, terms: LaplacianTerms, executor: Executor
 ) -> FloatArray:
     """``sum over label sets of (sum of g - mean)² / m`` of every column.
 
@@ -152,14 +153,15 @@ def centred_set_forms(
         Rows and the columns made of them.
     sets
         Label sets of m rows each.
-    mean : ndarray of float64, shape (n_columns,)
-        Of the shifted columns.
+    terms
+        Means and scatters of the columns.
     executor
         Where to run.
 
     Returns
     -------
     ndarray of float64, shape (n_columns,)
+        Terms at the level of rounding noise count 0.
     """
     out = np.empty(columns.n_columns)
     weight = np.zeros(source.n_samples)
@@ -170,7 +172,8 @@ def centred_set_forms(
         for lo in range(start, stop, COLUMN_BLOCK):
             hi = min(lo + COLUMN_BLOCK, stop)
             a = _padded(sums, (0, sets.n_sets), lo - start, hi - start, sets.n_sets)[:, : hi - lo]
-            a = a - sets.counts[:, None] * mean[lo:hi]
+            a = a - sets.counts[:, None] * terms.mean[lo:hi]
+            a[a * a <= NOISE * terms.scatter[lo:hi] * sets.counts[:, None]] = 0.0
             out[lo:hi] = column_dots(a, a / sets.counts[:, None])
     return out
 

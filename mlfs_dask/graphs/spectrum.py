@@ -193,7 +193,7 @@ def leading_sums(
     """
     if isinstance(affinity, LabelAffinity) and affinity.rule.form == CLASS:
         # N is a projection: every label set is a part of its own, λ = 0 for all of them.
-        sums = centred_set_forms(source, columns, affinity.sets, spectral.terms.mean, executor)
+        sums = centred_set_forms(source, columns, affinity.sets, spectral.terms, executor)
         return 2.0 * sums, affinity.sets.n_sets - 1
     graph, node = _graph(source, affinity, spectral, executor)
     size, n_single = len(graph.mass), int((node < 0).sum())

@@ -22,6 +22,9 @@ from mlfs_dask.kernels.blas import single_blas_thread
 SAME = 1e-9
 """Eigenvalues closer than this belong to one cluster."""
 
+NOISE = 1e-26
+"""Share of a squared norm below which a squared coordinate is rounding noise."""
+
 _RESIDUAL = 1e-8
 _START_SEED = 20160101
 
@@ -204,5 +207,5 @@ def explained(leading: Leading, b: FloatArray, norm: FloatArray) -> FloatArray:
     out = np.zeros(b.shape[1])
     for value, row in zip(leading.values.tolist(), b, strict=True):
         square = row * row
-        out += np.where(square > 1e-26 * norm, (2.0 - value) * square, 0.0)
+        out += np.where(square > NOISE * norm, (2.0 - value) * square, 0.0)
     return out
