@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,6 +15,7 @@ from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.jobs.work import Outcome, Task, describe, run_task, run_whole_task
 
 _QUEUED_PER_WORKER: Final = 2
+_COUNT_SECONDS: Final = 2.0
 _LOG = logging.getLogger(__name__)
 # One thread per task: the workers themselves fill the cores.
 _THREADS: Final = (
@@ -100,55 +103,26 @@ class InProcess:
                 return
 
 
-class LocalProcesses:
-    """Worker processes on this machine, one thread each, reachable from this machine only.
+class OnClient:
+    """Tasks on the cluster of a Dask client, which stays as it is.
 
     Parameters
     ----------
-    n_workers
-        Number of processes.
-    memory_per_worker
-        For example ``"4 GiB"``; by default an equal share of the machine's.
+    client : distributed.Client
+        A connected client.
     """
 
-    def __init__(self, n_workers: int, memory_per_worker: str | None = None) -> None:
-        self._n_workers = n_workers
-        self._memory = parse_bytes(memory_per_worker) if memory_per_worker else "auto"
-        self._stack = ExitStack()
-        self._client: Any = None
+    def __init__(self, client: Any) -> None:
+        self._client = client
         self._completed: Any = None
         self._tasks: dict[str, Task] = {}
-        plural = "" if n_workers == 1 else "es"
-        self.description = f"on {n_workers} worker process{plural} of this machine"
+        self._n_workers = 0
+        self._counted = -math.inf
+        self.description = "on a Dask cluster"
 
     def __enter__(self) -> Self:
-        import dask
-        from distributed import Client, LocalCluster, as_completed
+        from distributed import as_completed
 
-        from mlfs_dask.jobs.worker_setup import WorkerSetup
-
-        environment = dict.fromkeys(_THREADS, "1")
-        self._stack.enter_context(
-            dask.config.set(
-                {
-                    "distributed.nanny.environ": environment,
-                    "distributed.logging.distributed": "error",
-                }
-            )
-        )
-        cluster = self._stack.enter_context(
-            LocalCluster(
-                n_workers=self._n_workers,
-                processes=True,
-                threads_per_worker=1,
-                memory_limit=self._memory,
-                host="127.0.0.1",
-                dashboard_address=None,
-                silence_logs=logging.ERROR,
-            )
-        )
-        self._client = self._stack.enter_context(Client(cluster, set_as_default=False))
-        self._client.register_plugin(WorkerSetup())
         self._completed = as_completed([], loop=self._client.loop)
         return self
 
@@ -158,12 +132,20 @@ class LocalProcesses:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stack.__exit__(kind, error, trace)
+        self._tasks.clear()
 
     @property
     def has_room(self) -> bool:
         """Whether workers would run dry soon."""
-        return len(self._tasks) < _QUEUED_PER_WORKER * self._n_workers
+        return len(self._tasks) < _QUEUED_PER_WORKER * self._count_workers()
+
+    def _count_workers(self) -> int:
+        """Workers there are, asked for now and then: asking costs a round trip."""
+        now = time.monotonic()
+        if now - self._counted > _COUNT_SECONDS:
+            self._counted = now
+            self._n_workers = len(self._client.scheduler_info(n_workers=-1)["workers"])
+        return max(1, self._n_workers)
 
     @property
     def n_in_flight(self) -> int:
@@ -188,6 +170,61 @@ class LocalProcesses:
             outcomes = [_lost(unit, error) for unit in task.units]
         future.release()
         yield from outcomes
+
+
+class LocalProcesses(OnClient):
+    """Worker processes on this machine, one thread each, reachable from this machine only.
+
+    Parameters
+    ----------
+    n_workers
+        Number of processes.
+    memory_per_worker
+        For example ``"4 GiB"``; by default an equal share of the machine's.
+    """
+
+    def __init__(self, n_workers: int, memory_per_worker: str | None = None) -> None:
+        super().__init__(None)
+        self._wanted = n_workers
+        self._memory = parse_bytes(memory_per_worker) if memory_per_worker else "auto"
+        self._stack = ExitStack()
+        plural = "" if n_workers == 1 else "es"
+        self.description = f"on {n_workers} worker process{plural} of this machine"
+
+    def __enter__(self) -> Self:
+        import dask
+        from distributed import Client, LocalCluster
+
+        from mlfs_dask.jobs.worker_setup import WorkerSetup
+
+        settings = {
+            "distributed.nanny.environ": dict.fromkeys(_THREADS, "1"),
+            "distributed.logging.distributed": "error",
+        }
+        self._stack.enter_context(dask.config.set(settings))
+        cluster = self._stack.enter_context(
+            LocalCluster(
+                n_workers=self._wanted,
+                processes=True,
+                threads_per_worker=1,
+                memory_limit=self._memory,
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.ERROR,
+            )
+        )
+        self._client = self._stack.enter_context(Client(cluster, set_as_default=False))
+        self._client.register_plugin(WorkerSetup())
+        return super().__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._stack.__exit__(kind, error, trace)
 
 
 def _lost(unit: Any, error: Exception) -> Outcome:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mlfs_dask.errors import MlfsError, RunFolderError, RunInterruptedError
+from mlfs_dask.errors import MlfsError, RunInterruptedError
 from mlfs_dask.jobs import lock
 from mlfs_dask.jobs.agenda import Agenda
-from mlfs_dask.jobs.backends import Backend, InProcess, LocalProcesses
+from mlfs_dask.jobs.backends import Backend, InProcess, LocalProcesses, OnClient
 from mlfs_dask.jobs.data import names, open_datasets, refuse_missing_values
 from mlfs_dask.jobs.digest import job_digest, run_id, versions
 from mlfs_dask.jobs.estimate import Sizes
@@ -28,6 +28,7 @@ from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.manifest import check_manifest, describe_dataset, make_manifest
 from mlfs_dask.jobs.plan import Plan, make_plan
 from mlfs_dask.jobs.progress import Progress, Silent
+from mlfs_dask.jobs.replay import finished_units
 from mlfs_dask.jobs.results import read_unit, write_results
 from mlfs_dask.jobs.rundir import RunFolder, State, runs_folder, write_bytes, write_json
 from mlfs_dask.jobs.spec import Job
@@ -60,6 +61,8 @@ class Order:
         The command that takes the run up again, for messages.
     progress
         Gets told how far it is.
+    client
+        Dask client whose cluster does the units, whatever ``[run]`` says.
     """
 
     job: Job
@@ -69,6 +72,7 @@ class Order:
     force: bool = False
     command: str = ""
     progress: Progress = field(default_factory=Silent)
+    client: Any = None
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,8 @@ class _Coordinator:
         return self._finish()
 
     def _backend(self, plan: Plan, stop: StopRequest) -> Backend:
+        if self._order.client is not None:
+            return OnClient(self._order.client)
         if plan.workers == 0:
             return InProcess(stop)
         return LocalProcesses(plan.workers, self._order.job.run.memory_per_worker)
@@ -196,6 +202,7 @@ class _Coordinator:
     def _drive(self, agenda: Agenda, backend: Backend, stop: StopRequest) -> None:
         """Hand out tasks while there are any, commit what comes back."""
         with backend:
+            _LOG.info("%s: running %s", self._folder.id, backend.description)
             self._order.progress.start(
                 self._folder.id,
                 done=len(self._done),
@@ -276,14 +283,8 @@ class _Coordinator:
         self._folder.write_state(state, done=done, total=total, **facts)
 
     def _say_start(self, plan: Plan) -> None:
-        where = "in process" if plan.workers == 0 else f"{plan.workers} worker processes"
-        _LOG.info(
-            "%s: %d of %d units to do, %s",
-            self._folder.id,
-            len(self._units) - len(self._done),
-            len(self._units),
-            where,
-        )
+        left = len(self._units) - len(self._done)
+        _LOG.info("%s: %d of %d units to do", self._folder.id, left, len(self._units))
         self._journal.append(
             "start",
             run=self._folder.id,
@@ -342,43 +343,6 @@ def resume_command(*words: str) -> str:
         Its parts.
     """
     return shlex.join(words)
-
-
-def finished_units(folder: RunFolder, journal: Journal) -> set[str]:
-    """Ids of units whose result the journal knows and the folder has.
-
-    A result that is missing or cut short (the power went before it was on the disk) is done again.
-
-    Parameters
-    ----------
-    folder
-        The run.
-    journal
-        Its journal.
-
-    Raises
-    ------
-    RunFolderError
-        A result was changed.
-    """
-    done = set()
-    for event in journal.events:
-        if event["event"] != "unit":
-            continue
-        file = folder.unit_file(event["unit"])
-        data = file.read_bytes() if file.is_file() else b""
-        if len(data) != event["bytes"]:
-            _LOG.warning("%s is missing or cut short and will be done again", file.name)
-            done.discard(event["unit"])
-        elif hashlib.sha256(data).hexdigest() != event["sha256"]:
-            raise RunFolderError(
-                f"{file} was changed since it was written",
-                hint="Delete this file to have the unit done again.",
-                path=str(file),
-            )
-        else:
-            done.add(event["unit"])
-    return done
 
 
 @contextmanager
