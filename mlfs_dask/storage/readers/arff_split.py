@@ -108,7 +108,8 @@ def _features(
         )
     kept = value != 0
     row, place, value = row[kept], place[kept], value[kept]
-    if not np.all((np.diff(row) > 0) | (np.diff(place) > 0)):
+    step = np.diff(row)
+    if not np.all((step > 0) | ((step == 0) & (np.diff(place) > 0))):
         order = np.lexsort((place, row))
         row, place, value = row[order], place[order], value[order]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows.n_rows))])
