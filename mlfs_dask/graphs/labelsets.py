@@ -23,6 +23,7 @@ from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.groups import COLUMN_BLOCK, column_runs, group_sums
 from mlfs_dask.graphs.laplacian import LaplacianTerms, terms_of
+from mlfs_dask.graphs.products import PRODUCT_SPEED, sparse_columns
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import tile_pairs
 from mlfs_dask.kernels.blas import single_blas_thread
@@ -36,7 +37,7 @@ from mlfs_dask.kernels.similarity import (
     similarity_tile,
 )
 from mlfs_dask.kernels.spectral import (
-    SparseColumns,
+    Operand,
     column_dots,
     sparse_form_work,
     sparse_forms,
@@ -44,9 +45,6 @@ from mlfs_dask.kernels.spectral import (
 from mlfs_dask.kernels.spectrum import NOISE
 
 SET_TILE = 2048
-PRODUCT_SPEED = 16
-"""Products of a matrix product in the time of one that has to fetch its numbers one by one."""
-
 _BLOCKS_PER_TASK = 4
 _SPARSE_BLOCKS_PER_TASK = 16
 
@@ -235,11 +233,10 @@ def _forms_of_block(
 ) -> FloatArray:
     left, right = rows
     if sp.issparse(sums):
-        cut = sums[:, start:stop]
-        columns = SparseColumns(cut.data, cut.indices.astype(np.int64), cut.indptr.astype(np.int64))
-        work = int(sparse_form_work(columns, left, right).sum())
-        if work * PRODUCT_SPEED < W.size * COLUMN_BLOCK:
-            return sparse_forms(columns, left, right, W)
+        columns = sparse_columns(sums[:, start:stop])
+        mine, theirs = Operand(columns, *left), Operand(columns, *right)
+        if sparse_form_work(mine, theirs) * PRODUCT_SPEED < W.size * COLUMN_BLOCK:
+            return sparse_forms(mine, theirs, W)
     a = _padded(sums, left, start, stop, len(W))
     b = a if left == right else _padded(sums, right, start, stop, len(W))
     return column_dots(a, W @ b)[: stop - start]

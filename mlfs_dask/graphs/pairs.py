@@ -18,15 +18,14 @@ from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.graphs.affinity import Affinity
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.groups import COLUMN_BLOCK
 from mlfs_dask.graphs.laplacian import LaplacianTerms, terms_of
-from mlfs_dask.graphs.source import Block, Source
+from mlfs_dask.graphs.products import TileProducts
+from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import TileTask, pair_tasks, tile_tasks
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.spectral import (
     Centres,
     Moments,
-    column_dots,
     column_sums,
     csr_moments,
     dense_moments,
@@ -37,8 +36,6 @@ from mlfs_dask.kernels.spectral import (
 
 STRIP = 512
 _EDGE = 64
-# Shifted columns of the right tile that are kept from strip to strip.
-_KEPT_BYTES = 32 * 2**20
 
 
 def padded_rows(n_rows: int, tile: int) -> int:
@@ -123,7 +120,7 @@ def _multiply_pair(
     W = np.zeros((strip, padded_rows(n_right, tile)))
     out = np.zeros(columns.n_columns)
     left_sums, right_sums = np.empty(n_left), np.zeros(n_right)
-    others: dict[int, FloatArray] = {}
+    products = TileProducts(columns, a, b)
     with single_blas_thread():
         for lo in range(0, n_left, strip):
             hi = min(lo + strip, n_left)
@@ -131,23 +128,8 @@ def _multiply_pair(
             affinity.fill(left, lo, hi, right, W, diagonal=same)
             left_sums[lo:hi] = row_sums(W[: hi - lo], n_right)
             column_sums(W, hi - lo, right_sums)
-            for start in range(0, columns.n_columns, COLUMN_BLOCK):
-                stop = min(start + COLUMN_BLOCK, columns.n_columns)
-                other = others.get(start)
-                if other is None:
-                    other = _shifted(columns, b, start, stop, W.shape[1])
-                    if (len(others) + 1) * other.nbytes <= _KEPT_BYTES:
-                        others[start] = other
-                own = _shifted(columns, a[lo:hi], start, stop, strip)
-                out[start:stop] += column_dots(own, W @ other)[: stop - start]
+            products.add(W, lo, hi, out)
     return task.number, left_sums, right_sums, out
-
-
-def _shifted(columns: Columns, block: Block, start: int, stop: int, n_rows: int) -> FloatArray:
-    out = np.zeros((n_rows, COLUMN_BLOCK))
-    which = np.arange(start, stop)
-    out[: block.shape[0], : stop - start] = columns.dense(block, which) - columns.shift[start:stop]
-    return out
 
 
 def _scatter_pair(

@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mlfs_dask.graphs.groups import COLUMN_BLOCK, SUMS_BYTES
-from mlfs_dask.graphs.labelsets import PRODUCT_SPEED, SET_TILE
+from mlfs_dask.graphs.labelsets import SET_TILE
 from mlfs_dask.graphs.pairs import STRIP, padded_rows
+from mlfs_dask.graphs.products import PRODUCT_SPEED
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.kernels.labelsets import LabelSets
 

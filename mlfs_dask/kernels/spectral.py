@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mlfs_dask._typing import AnyArray, FloatArray, IntArray
-from mlfs_dask.kernels._jit import jit
+from mlfs_dask.kernels._jit import inline, jit
 
 
 class Moments(NamedTuple):
@@ -153,12 +153,20 @@ def row_sums(W: FloatArray, n_columns: int) -> FloatArray:
     n_columns
         Columns that count.
     """
-    out = np.empty(len(W), dtype=np.float64)
-    for i in range(len(W)):
-        total = 0.0
+    out = np.zeros(len(W), dtype=np.float64)
+    # Four rows at once: an addition need not wait for the one before it.
+    whole = len(W) - len(W) % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
         for j in range(n_columns):
-            total += W[i, j]
-        out[i] = total
+            a += W[i, j]
+            b += W[i + 1, j]
+            c += W[i + 2, j]
+            d += W[i + 3, j]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, d
+    for i in range(whole, len(W)):
+        for j in range(n_columns):
+            out[i] += W[i, j]
     return out
 
 
@@ -194,61 +202,74 @@ class SparseColumns(NamedTuple):
     indptr: IntArray
 
 
-@jit
-def sparse_form_work(
-    columns: SparseColumns, left: tuple[int, int], right: tuple[int, int]
-) -> IntArray:
-    """Products that `sparse_forms` adds up for each column.
+class Operand(NamedTuple):
+    """A range of rows of sparse columns.
 
-    Parameters
+    Attributes
     ----------
-    columns
-        Sparse columns.
-    left, right
-        Ranges of rows.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_columns,)
+    columns : SparseColumns
+    begin, end : int
+        Rows that count.
     """
-    out = np.empty(len(columns.indptr) - 1, dtype=np.int64)
-    for c in range(len(out)):
-        rows = columns.indices[columns.indptr[c] : columns.indptr[c + 1]]
-        n_left = np.searchsorted(rows, left[1]) - np.searchsorted(rows, left[0])
-        n_right = np.searchsorted(rows, right[1]) - np.searchsorted(rows, right[0])
-        out[c] = n_left * n_right
-    return out
+
+    columns: SparseColumns
+    begin: int
+    end: int
+
+
+@inline
+def _span(operand: Operand, column: int) -> tuple[int, int]:
+    """Positions of a column's entries in the range of rows."""
+    first, last = operand.columns.indptr[column], operand.columns.indptr[column + 1]
+    rows = operand.columns.indices[first:last]
+    return (
+        first + np.searchsorted(rows, operand.begin),
+        first + np.searchsorted(rows, operand.end),
+    )
 
 
 @jit
-def sparse_forms(
-    columns: SparseColumns, left: tuple[int, int], right: tuple[int, int], W: FloatArray
-) -> FloatArray:
-    """``a_I' W a_J`` of sparse columns, rows in order.
+def sparse_form_work(left: Operand, right: Operand) -> int:
+    """Number of products that `sparse_forms` adds up.
 
     Parameters
     ----------
-    columns
-        Sparse columns.
     left, right
-        Ranges of rows that the rows and columns of ``W`` stand for.
+        Equal columns of two ranges of rows.
+    """
+    total = 0
+    for c in range(len(left.columns.indptr) - 1):
+        a, b = _span(left, c)
+        first, last = _span(right, c)
+        total += (b - a) * (last - first)
+    return total
+
+
+@jit
+def sparse_forms(left: Operand, right: Operand, W: FloatArray) -> FloatArray:
+    """``a' W b`` of each column of the left and the right operand, rows in order.
+
+    Parameters
+    ----------
+    left, right
+        Equal columns of two ranges of rows.
     W : ndarray of float64, shape (>= n_left, >= n_right)
 
     Returns
     -------
     ndarray of float64, shape (n_columns,)
     """
-    out = np.zeros(len(columns.indptr) - 1, dtype=np.float64)
+    out = np.zeros(len(left.columns.indptr) - 1, dtype=np.float64)
+    rows, values = right.columns.indices, right.columns.data
     for c in range(len(out)):
-        begin, end = columns.indptr[c], columns.indptr[c + 1]
-        rows, values = columns.indices[begin:end], columns.data[begin:end]
-        first, last = np.searchsorted(rows, right[0]), np.searchsorted(rows, right[1])
-        for p in range(np.searchsorted(rows, left[0]), np.searchsorted(rows, left[1])):
-            row = W[rows[p] - left[0]]
+        first, last = _span(right, c)
+        begin, end = _span(left, c)
+        for p in range(begin, end):
+            row = W[left.columns.indices[p] - left.begin]
             inner = 0.0
             for r in range(first, last):
-                inner += row[rows[r] - right[0]] * values[r]
-            out[c] += values[p] * inner
+                inner += row[rows[r] - right.begin] * values[r]
+            out[c] += left.columns.data[p] * inner
     return out
 
 
