@@ -73,7 +73,8 @@ class MLkNN(BaseClassifier):
         Share of training rows whose (k+1)-th neighbour is as near as the k-th: there the choice of
         neighbours rests on the order of the rows. NaN if there is no further row.
     road_ : str
-        ``"popcount"`` for 0/1 data, else ``"dense"``; the numbers are the same.
+        ``"popcount"`` for 0/1 data, ``"postings"`` for other sparse rows, else ``"dense"``; the
+        numbers are the same.
     n_features_in_, feature_names_in_, n_labels_, classes_
         As in scikit-learn.
 
@@ -141,7 +142,7 @@ class MLkNN(BaseClassifier):
         search = NeighborSearch(
             source, normalize=self.normalize_, executor=executor, summary=self._summary
         )
-        self.road_ = "popcount" if search.packed else "dense"
+        self.road_ = search.road
         labels = _labels(source)
         shared = executor.share(labels)
         more = min(k + 1, source.n_samples - 1)

@@ -1,13 +1,15 @@
 """What runs in a task of :mod:`mlfs_dask.graphs.neighbors`: a block of queries, all training rows.
 
-Three roads to the same lists: popcounts for 0/1 data, sums of squares against a panel of all
-training rows, and the same with training rows scaled strip by strip where a panel would be too big.
+Four roads to the same lists: popcounts for 0/1 data; postings for other sparse rows; sums of
+squares against a panel of all training rows, or with training rows scaled strip by strip where a
+panel would be too big.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,14 @@ from mlfs_dask.kernels.neighbors import (
     nothing_found,
     search_dense,
     search_packed,
+)
+from mlfs_dask.kernels.postings import (
+    POSTED_ROWS,
+    Postings,
+    SparseRule,
+    post,
+    rows_in_order,
+    search_sparse,
 )
 
 PART_BYTES = 32 * 2**20
@@ -63,30 +73,37 @@ class Plan:
     rule : DistanceRule
     layout : BitLayout or None
         Where the bits stand; None: distances are sums of squares.
+    sparse : bool
+        Only stored cells are touched.
     n_features : int
     """
 
     rule: DistanceRule
     layout: BitLayout | None
+    sparse: bool
     n_features: int
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a source: references to its tiles, or a panel of all of them.
+    """Rows of a source: references to its tiles, and all of them prepared where that is possible.
 
     Attributes
     ----------
     items : list of TileItem
+        Empty where a panel takes their place.
     offsets : ndarray of int64, shape (n_tiles + 1,)
         Tile ``t`` holds rows ``offsets[t]:offsets[t + 1]``.
     panel : ndarray or None
         Prepared rows in columns, shape (n_bytes or n_kept, n_rows).
+    strips : list of Postings or None
+        Prepared sparse rows, up to ``POSTED_ROWS`` each.
     """
 
     items: list[TileItem]
     offsets: IntArray
     panel: AnyArray | None = None
+    strips: list[Postings] | None = None
 
 
 def prepared(block: Block, plan: Plan) -> AnyArray:
@@ -110,6 +127,19 @@ def prepared(block: Block, plan: Plan) -> AnyArray:
 def prepare_tile(item: TileItem, plan: Plan) -> AnyArray:
     """Load a tile and prepare its rows; see :func:`prepared`."""
     return prepared(load_block(item), plan)
+
+
+def stored_cells(item: TileItem) -> int:
+    """Load a tile of CSR rows and count its stored cells."""
+    return int(load_block(item).nnz)
+
+
+def tile_postings(item: TileItem, plan: Plan) -> list[Postings]:
+    """Load a tile of CSR rows and turn it into postings, strip by strip."""
+    block = load_block(item)
+    rule = _sparse_rule(plan)
+    strips = (block[begin : begin + POSTED_ROWS] for begin in range(0, block.shape[0], POSTED_ROWS))
+    return [post(rows.data, rows.indices, rows.indptr, rule) for rows in strips]
 
 
 def search_block(
@@ -146,6 +176,8 @@ def search_block(
         found = nothing_found((n, len(plan.rule.stops), 0), np.float64)
     elif plan.layout is not None:
         found = _packed_lists(_query_columns(block, rows, plan), own, plan, train, k)
+    elif plan.sparse:
+        found = _sparse_lists(_query_rows(block, rows), own, plan, train, k)
     elif train.panel is not None:
         found = _dense_lists(_query_columns(block, rows, plan), own, plan.rule, train.panel, k)
     else:
@@ -172,9 +204,14 @@ def _query_columns(block: QueryBlock, rows: Rows, plan: Plan) -> AnyArray:
 def _scaled(block: Block, rule: DistanceRule, n_features: int) -> FloatArray:
     if not sp.issparse(block):
         return scale_dense(block, rule.order, rule.shift, rule.span)
+    place = _places(rule, n_features)
+    return scale_csr(block.data, block.indices, block.indptr, place, rule.shift, rule.span)
+
+
+def _places(rule: DistanceRule, n_features: int) -> IntArray:
     place = np.full(n_features, -1, dtype=np.int64)
     place[rule.order] = np.arange(len(rule.order))
-    return scale_csr(block.data, block.indices, block.indptr, place, rule.shift, rule.span)
+    return place
 
 
 def _packed_lists(columns: AnyArray, own: IntArray, plan: Plan, train: Rows, k: int) -> Found:
@@ -242,6 +279,34 @@ def _streamed_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int)
                 columns = Columns(values, part.how, part.bottom, part.top)
                 search_dense(queries, columns, stops, offset + begin, own, found, totals, window)
     return found
+
+
+def _sparse_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int) -> Found:
+    """Lists by sums of squares over stored cells."""
+    rows = sp.csr_matrix(rows)
+    rule = _sparse_rule(plan)
+    queries = rows_in_order(post(rows.data, rows.indices, rows.indptr, rule))
+    found = nothing_found((rows.shape[0], len(rule.stops), k), np.float64)
+    totals = distance_buffer(2, POSTED_ROWS, np.float64)
+    base = 0
+    for strip in _strips(train, plan):
+        search_sparse(queries, strip, rule, base, own, found, totals)
+        base += strip.n_rows
+    return found
+
+
+def _sparse_rule(plan: Plan) -> SparseRule:
+    rule = plan.rule
+    place = _places(rule, plan.n_features)
+    return SparseRule(place, rule.shift, rule.span, rule.how, rule.bottom, rule.top, rule.stops)
+
+
+def _strips(train: Rows, plan: Plan) -> Iterator[Postings]:
+    """Postings of the training rows, in index order."""
+    tiles = (tile_postings(item, plan) for item in train.items)
+    strips = chain.from_iterable(tiles) if train.strips is None else train.strips
+    for start, row, value, square, n_rows in strips:
+        yield Postings(_frozen(start), _frozen(row), _frozen(value), _frozen(square), n_rows)
 
 
 def _parts(rule: DistanceRule, n_rows: int) -> Iterator[tuple[Window, DistanceRule, IntArray]]:

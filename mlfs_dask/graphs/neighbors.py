@@ -2,7 +2,8 @@
 
 ::
 
-    training tiles ──prepare──> panel (packed bytes or scaled columns), shared with all workers
+    training tiles ──prepare──> panel (packed bytes or scaled columns) or postings (sparse rows),
+                                shared with all workers
     query block ──────────────> lists of the k nearest, per point of a curve ──finish──> result
 
 A task owns a block of queries and meets all training rows in index order, so its lists are complete
@@ -10,15 +11,17 @@ when it ends: nothing is merged, nothing depends on how many workers there are. 
 is up to ``finish`` (label counts, tables): small things cross the wire.
 
 Memory: training rows are prepared once if that takes at most ``PREPARED_BYTES`` (0/1 data: one bit
-per feature; else 8 bytes); more are prepared strip by strip inside each task, by feature blocks of
-at most 32 MiB. A task's own buffers are a block of queries and its running distances to 4,096 rows,
-below 80 MiB. Tiles of a dask array are fetched to the caller when they cannot be prepared once.
+per feature; sparse rows: 20 bytes per stored cell; else 8 bytes per cell); more are prepared strip
+by strip inside each task, by feature blocks of at most 32 MiB. A task's own buffers are a block of
+queries and its running distances to 4,096 rows, below 80 MiB. Tiles of a dask array are fetched to
+the caller when they cannot be prepared once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -31,18 +34,24 @@ from mlfs_dask.graphs.neighbor_tasks import (
     Rows,
     prepare_tile,
     search_block,
+    stored_cells,
+    tile_postings,
 )
 from mlfs_dask.graphs.source import Source, TileItem, load_block
 from mlfs_dask.graphs.statistics import ColumnSummary, summarize_columns
 from mlfs_dask.kernels.bits import bit_layout
 from mlfs_dask.kernels.distances import Known, distance_rule
 from mlfs_dask.kernels.neighbors import GROUP, Found
+from mlfs_dask.kernels.postings import CELL_BYTES
 
 PREPARED_BYTES = 256 * 2**20
 """Training rows are prepared once and shared if that takes no more."""
+SPARSE_SHARE = 1 / 16
+"""CSR rows that store no more than this share of their cells are compared by stored cells."""
 _ROWS, _STREAMED_ROWS = 512, 1024  # queries per task
 
-Finish = Callable[..., Any]
+Finish: TypeAlias = Callable[..., Any]
+Road: TypeAlias = Literal["popcount", "postings", "dense"]
 
 
 class NeighborSearch:
@@ -104,12 +113,14 @@ class NeighborSearch:
         rule = distance_rule(
             order, counts, known, asked, nominal=train.feature_kind == 1, normalize=normalize
         )
-        self.packed = rule.packed
-        """Whether all values that count are 0 or 1, so that distances are popcounts."""
+        n_stored = None if rule.packed else self._stored(train)
         d = train.n_features
-        plan = Plan(rule, bit_layout(rule.order, rule.stops, d) if rule.packed else None, d)
-        rows = self._prepare(train, plan)
-        self._streamed = rows.panel is None
+        layout = bit_layout(rule.order, rule.stops, d) if rule.packed else None
+        plan = Plan(rule, layout, n_stored is not None, d)
+        self.road: Road = "popcount" if rule.packed else "postings" if plan.sparse else "dense"
+        """How distances are computed; the numbers are the same."""
+        rows = self._prepare(train, plan) if n_stored is None else self._post(train, plan, n_stored)
+        self._streamed = rows.panel is None and rows.strips is None
         self._train_offsets = rows.offsets
         self._plan, self._train = self.executor.share(plan), self.executor.share(rows)
         if query is not None:
@@ -162,6 +173,20 @@ class NeighborSearch:
             search_block, blocks, self._plan, self._train, rows, task, finish, *shared
         )
         yield from zip(blocks, results, strict=True)
+
+    def _stored(self, train: Source) -> int | None:
+        """Number of stored cells, if they are few."""
+        if not train.is_sparse:
+            return None
+        count = sum(self.executor.map(stored_cells, train.items()))
+        return count if count <= SPARSE_SHARE * train.n_samples * train.n_features else None
+
+    def _post(self, train: Source, plan: Plan, n_stored: int) -> Rows:
+        rows = Rows(_local_items(train, self.executor), train.offsets)
+        if CELL_BYTES * n_stored > PREPARED_BYTES:
+            return rows
+        tiles = self.executor.map(tile_postings, rows.items, self.executor.share(plan))
+        return replace(rows, strips=[strip for tile in tiles for strip in tile])
 
     def _prepare(self, train: Source, plan: Plan) -> Rows:
         width = plan.layout.n_bytes if plan.layout else 8 * len(plan.rule.order)

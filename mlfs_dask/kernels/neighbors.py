@@ -136,9 +136,24 @@ def _scan_within(
 
 
 @jit
-def _look(total: AnyArray, n_rows: int, base: int, own: int, lists: Found, point: int) -> None:
+def look(total: AnyArray, n_rows: int, base: int, own: int, lists: Found, point: int) -> None:
     """Look at a chunk for one query at one point of the curve.
 
+    Parameters
+    ----------
+    total : ndarray, shape (>= n_rows + 64,)
+        Distances of the chunk's rows; beyond them anything.
+    n_rows, base
+        The chunk is the training rows ``base`` to ``base + n_rows``.
+    own
+        Index of the query among them, or ``NOBODY``.
+    lists : Found
+        The query's lists, shape (n_points, k), changed.
+    point
+        Which of them.
+
+    Notes
+    -----
     The nearest rows of the point before are near at this one too: their largest distance bounds
     the first chunk's scan, which would otherwise insert far rows only to push them out again.
     """
@@ -216,7 +231,7 @@ def search_packed(
                     b += 1
                 for i in range(group):
                     lists = Found(found.distances[first + i], found.indices[first + i])
-                    _look(totals[i], n, base + begin, own[first + i], lists, point)
+                    look(totals[i], n, base + begin, own[first + i], lists, point)
 
 
 @jit
@@ -267,7 +282,7 @@ def search_dense(
                 if s < len(stops):
                     for i in group:
                         lists = Found(found.distances[i], found.indices[i])
-                        _look(
+                        look(
                             totals[i, at:],
                             rows[1] - begin,
                             base + begin,

@@ -1,6 +1,7 @@
 """Exact neighbours through tiles, executors and roads, against plain loops and scikit-learn."""
 
 import random
+from contextlib import contextmanager
 
 import dask.array as da
 import numpy as np
@@ -73,43 +74,53 @@ def assert_same_lists(found, expected):
     np.testing.assert_array_equal(distances, np.sqrt(np.array(squared)))
 
 
-@settings(max_examples=60)
-@given(tables(), st.sampled_from([1, 3, 100]), st.booleans())
-def test_lists_are_those_of_plain_loops(case, tile, sparse) -> None:
-    """Both roads, any tile, dense and sparse rows, training rows and others."""
+@contextmanager
+def rows_as(form, **patches):
+    """How rows are wrapped, with CSR rows compared by all cells or by stored cells alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbors, "SPARSE_SHARE", 1.0 if form == "postings" else -1.0)
+        for name, value in patches.items():
+            module = neighbors if name == "PREPARED_BYTES" else neighbor_tasks
+            patch.setattr(module, name, value)
+        yield np.asarray if form == "array" else sp.csr_matrix
+
+
+FORMS = st.sampled_from(["array", "csr", "postings"])
+
+
+@settings(max_examples=80)
+@given(tables(), st.sampled_from([1, 3, 100]), FORMS)
+def test_lists_are_those_of_plain_loops(case, tile, form) -> None:
+    """All roads, any tile, dense and sparse rows, training rows and others."""
     train, queries, nominal, options = case
-    wrap = sp.csr_matrix if sparse else np.asarray
-    source = as_source(wrap(train), feature_kind=nominal.astype(int), tile=tile)
-    twin = {**options, "nominal": nominal}
-    for rows, k in ((None, len(train) - 1), (queries, len(train))):
-        query = None if rows is None else as_source(wrap(rows), tile=tile)
-        expected = nearest(train.tolist(), None if rows is None else rows.tolist(), k, **twin)
-        found = nearest_neighbors(source, query, k, executor=Shuffled(), **options)
-        assert_same_lists(found, expected)
+    with rows_as(form) as wrap:
+        source = as_source(wrap(train), feature_kind=nominal.astype(int), tile=tile)
+        twin = {**options, "nominal": nominal}
+        for rows, k in ((None, len(train) - 1), (queries, len(train))):
+            query = None if rows is None else as_source(wrap(rows), tile=tile)
+            expected = nearest(train.tolist(), None if rows is None else rows.tolist(), k, **twin)
+            found = nearest_neighbors(source, query, k, executor=Shuffled(), **options)
+            assert_same_lists(found, expected)
 
 
-@settings(max_examples=40)
-@given(tables(), st.sampled_from([1, 3, 100]), st.booleans())
-def test_rows_prepared_strip_by_strip_give_the_same_lists(case, tile, sparse) -> None:
+@settings(max_examples=60)
+@given(tables(), st.sampled_from([1, 3, 100]), FORMS)
+def test_rows_prepared_strip_by_strip_give_the_same_lists(case, tile, form) -> None:
     """Where training rows are too many to be prepared at once; features in blocks of four."""
     train, queries, nominal, options = case
-    wrap = sp.csr_matrix if sparse else np.asarray
-    source = as_source(wrap(train), feature_kind=nominal.astype(int), tile=tile)
-    query = as_source(wrap(queries), tile=tile)
     counts = np.array([0, len(options["order"]) // 2, len(options["order"])])
 
-    def lists():
+    def lists(wrap):
+        source = as_source(wrap(train), feature_kind=nominal.astype(int), tile=tile)
+        query = as_source(wrap(queries), tile=tile)
         search = NeighborSearch(source, query, counts=counts, executor=Shuffled(), **options)
         yield from search.leave_one_out(len(train) - 1, whole_lists)
         yield from search.of_queries(2, whole_lists)
 
-    expected = list(lists())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbors, "PREPARED_BYTES", 0)
-        patch.setattr(neighbor_tasks, "PART_BYTES", 1)
-        patch.setattr(neighbor_tasks, "STRIP", 2)
-        streamed = list(lists())
-    assert _joined(streamed) == _joined(expected)
+    with rows_as("array") as wrap:
+        expected = _joined(lists(wrap))
+    with rows_as(form, PREPARED_BYTES=0, PART_BYTES=1, STRIP=2, POSTED_ROWS=2) as wrap:
+        assert _joined(lists(wrap)) == expected
 
 
 def _joined(results):
@@ -207,9 +218,31 @@ def test_zero_one_data_take_popcounts_and_give_the_same_numbers(normalize) -> No
     packed = NeighborSearch(train, as_source(queries), order=order, normalize=normalize)
     queries = np.vstack([queries, np.full(40, 0.5)])
     dense = NeighborSearch(train, as_source(queries), order=order, normalize=normalize)
-    assert (packed.packed, dense.packed) == (True, False)
+    assert (packed.road, dense.road) == ("popcount", "dense")
     ours = _joined(packed.of_queries(9, whole_lists))
     assert ours == _joined(dense.of_queries(9, whole_lists))[:20]
+
+
+def test_sparse_rows_take_postings_and_give_the_same_bits() -> None:
+    """Counts in few of many features, negative and missing ones too; dense queries meet them."""
+    rng = np.random.default_rng(11)
+    X = rng.integers(1, 9, (400, 90)) * (rng.random((400, 90)) < 0.04) * 1.0
+    X[:, 5] -= 2.0 * (rng.random(400) < 0.1)
+    X[3, 7] = X[250, 8] = np.nan
+    order, counts = rng.permutation(90), np.array([4, 40, 90])
+    train = as_source(sp.csr_matrix(X[:360]), tile=128)
+    roads, results = [], []
+    for rows, queries in ((train, sp.csr_matrix(X[360:])), (train, X[360:]), (X[:360], X[360:])):
+        search = NeighborSearch(as_source(rows), as_source(queries), order=order, counts=counts)
+        roads.append(search.road)
+        results.append(
+            [
+                _joined(search.leave_one_out(6, whole_lists)),
+                _joined(search.of_queries(6, whole_lists)),
+            ]
+        )
+    assert roads == ["postings", "postings", "dense"]
+    assert results[0] == results[1] == results[2]
 
 
 def test_distances_beyond_255_features() -> None:
@@ -217,7 +250,7 @@ def test_distances_beyond_255_features() -> None:
     X = (rng.random((60, 900)) < 0.5).astype(np.uint8)
     X[:20] = 0
     search = NeighborSearch(as_source(X))
-    assert search.packed
+    assert search.road == "popcount"
     expected = nearest(X.astype(float).tolist(), None, 30, normalize="none")
     squared = [found.distances[:, 0] for _, found in search.leave_one_out(30, whole_lists)]
     np.testing.assert_array_equal(np.concatenate(squared), expected[0])
