@@ -163,7 +163,8 @@ def nice_ticks(low: float, high: float) -> list[float]:
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough * 0.999)
     first = math.floor(low / step + 1e-9)
     last = max(math.ceil(high / step - 1e-9), first + 1)
-    return [float(f"{number * step:.10g}") for number in range(first, last + 1)]
+    digits = max(0, 1 - math.floor(math.log10(step)))
+    return [round(number * step, digits) for number in range(first, last + 1)]
 
 
 def _line(one: Series, across: _Scale, up: _Scale) -> Line:
