@@ -222,8 +222,8 @@ def check_kills(tmp_path, mode, n_kills, longest):
 
 
 def test_killed_writers_leave_no_half_store(tmp_path):
-    check_kills(tmp_path, "new", 4, 0.3)
-    check_kills(tmp_path, "force", 3, 0.6)
+    check_kills(tmp_path, "new", 3, 0.3)
+    check_kills(tmp_path, "force", 2, 0.6)
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def _cells(batch: RowBatch, is_sparse: bool) -> Iterator[list[str]]:
 
 
 def export_libsvm(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
-    """Write a line for each row: labels by position from 0, then entries ``index:value`` from 1.
+    """Write a line for each row: labels by position, then entries ``index:value``, both from 1.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _entries(X: csr_matrix, Y: ByteArray) -> Iterator[str]:
     indices, values = (X.indices + 1).tolist(), X.data.tolist()
     for i in range(X.shape[0]):
         entries = slice(X.indptr[i], X.indptr[i + 1])
-        labels = ",".join(map(str, np.flatnonzero(Y[i]).tolist()))
+        labels = ",".join(map(str, (np.flatnonzero(Y[i]) + 1).tolist()))
         cells = [
             f"{index}:{number(float(value))}"
             for index, value in zip(indices[entries], values[entries], strict=True)
