@@ -8,8 +8,8 @@ commas, or by semicolons or tabs where the header has no comma; quotes follow RF
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,6 @@ from mlfs_dask.errors import DataFileError, InputError
 from mlfs_dask.storage.readers.batching import rebatch
 from mlfs_dask.storage.readers.coding import CodeTable, feature_table
 from mlfs_dask.storage.readers.labels import stem_of
-from mlfs_dask.storage.readers.numerals import parse_number
 from mlfs_dask.storage.readers.textfile import check_file, file_digest, line_blocks
 from mlfs_dask.storage.records import (
     BATCH_BYTES,
@@ -60,14 +59,6 @@ def open_csv(path: Path, test: Path | None, options: ReadOptions) -> CsvTable:
     return CsvTable(path, test, options)
 
 
-@dataclass
-class _Column:
-    """What a pass over the rows finds in one column."""
-
-    numeric: bool = True
-    values: dict[str, int] = field(default_factory=dict)
-
-
 class CsvTable:
     """Rows and header of one or two CSV files.
 
@@ -85,14 +76,19 @@ class CsvTable:
             check_file(each)
         self._columns = _header(path)
         self._label_columns = _labels(path, self._columns, options)
-        features = [c for c in range(len(self._columns)) if c not in self._label_columns]
-        found, n_rows = self._scan(features)
-        notes: list[str] = []
+        labels = set(self._label_columns)
+        features = [c for c in range(len(self._columns)) if c not in labels]
+        numeric, n_rows = self._scan(features)
+        found = self._values([c for c in features if c not in numeric])
+        notes = [
+            f"column {self._columns[c]!r} has numbers and text ({text!r}): read as nominal"
+            for c, text in _mixed(found)
+        ]
         if not options.keep_identifiers:
             features = _without_identifiers(features, self._columns, found, n_rows, notes)
         self._features = features
         self._tables: list[CodeTable | None] = [
-            None if found[c].numeric else feature_table(list(found[c].values)) for c in features
+            feature_table(list(found[c])) if c in found else None for c in features
         ]
         nominal = {i: t.categories for i, t in enumerate(self._tables) if t is not None}
         kinds = [NOMINAL * (table is not None) for table in self._tables]
@@ -121,25 +117,32 @@ class CsvTable:
         """
         return rebatch(self._pieces(), max_bytes)
 
-    def _scan(self, features: Sequence[int]) -> tuple[dict[int, _Column], int]:
-        found = {column: _Column() for column in features}
+    def _scan(self, features: Sequence[int]) -> tuple[set[int], int]:
+        """Columns without any text, and the number of rows."""
+        numeric = set(features)
         n_rows = 0
         for path in self._paths:
             before = n_rows
             for _, row in self._rows(path):
                 n_rows += 1
-                for column, seen in found.items():
-                    cell = row[column]
-                    if cell.lower() in _MISSING:
-                        continue
-                    if seen.numeric and _number(cell) is None:
-                        seen.numeric = False
-                    seen.values.setdefault(cell, len(seen.values))
+                text = [c for c in numeric if _number(row[c]) is None]
+                numeric.difference_update(c for c in text if row[c].lower() not in _MISSING)
             if n_rows == before:
                 raise DataFileError.at(
                     path, problem="no row follows the header", expected="at least one row"
                 )
-        return found, n_rows
+        return numeric, n_rows
+
+    def _values(self, nominal: Sequence[int]) -> dict[int, dict[str, None]]:
+        """Values of the nominal columns in order of first appearance."""
+        found: dict[int, dict[str, None]] = {column: {} for column in nominal}
+        for path in self._paths if nominal else ():
+            for _, row in self._rows(path):
+                for column, values in found.items():
+                    cell = row[column]
+                    if cell not in values and cell.lower() not in _MISSING:
+                        values[cell] = None
+        return found
 
     def _pieces(self) -> Iterator[RowBatch]:
         for number, path in enumerate(self._paths):
@@ -182,7 +185,8 @@ class CsvTable:
                 problem=f"column {odd!r} is in one of the two files only",
                 expected="the same columns in the training and the test file",
             )
-        order = None if names == self._columns else [names.index(c) for c in self._columns]
+        position = {name: column for column, name in enumerate(names)}
+        order = None if names == self._columns else [position[name] for name in self._columns]
         for line, row in _records(path):
             if len(row) != len(names):
                 raise DataFileError.at(
@@ -248,18 +252,19 @@ def _delimiter(path: Path) -> str:
 
 def _header(path: Path) -> list[str]:
     for line, row in _records(path, header=True):
-        names = row  # names are never rewritten, so blanks around them stay
-        for column, name in enumerate(names):
+        seen: set[str] = set()
+        for column, name in enumerate(row):
             problem = None
             if not name.strip():
                 problem = "a column has no name"
-            elif name in names[:column]:
+            elif name in seen:
                 problem = f"two columns are named {name!r}"
             if problem:
                 raise DataFileError.at(
                     path, line=line, column=column + 1, problem=problem, expected="unique names"
                 )
-        return names
+            seen.add(name)
+        return row  # names are never rewritten, so blanks around them stay
     raise DataFileError.at(path, problem="the file has no line", expected="a header and rows")
 
 
@@ -288,15 +293,14 @@ def _labels(path: Path, names: Sequence[str], options: ReadOptions) -> list[int]
 def _without_identifiers(
     features: Sequence[int],
     names: Sequence[str],
-    found: dict[int, _Column],
+    found: Mapping[int, Collection[str]],
     n_rows: int,
     notes: list[str],
 ) -> list[int]:
     kept = []
     for column in features:
-        values = len(found[column].values)
-        nominal = not found[column].numeric
-        if nominal and values > _IDENTIFIER_VALUES and values >= _IDENTIFIER_SHARE * n_rows:
+        values = len(found.get(column, ()))
+        if values > _IDENTIFIER_VALUES and values >= _IDENTIFIER_SHARE * n_rows:
             notes.append(
                 f"column {names[column]!r} has a value of its own in nearly every row, like an "
                 "identifier: kept out (--keep-identifiers keeps it)"
@@ -306,10 +310,22 @@ def _without_identifiers(
     return kept
 
 
+def _mixed(found: Mapping[int, Collection[str]]) -> Iterator[tuple[int, str]]:
+    """Nominal columns that hold numbers too, often a slip, each with its first text."""
+    for column, values in found.items():
+        texts = [value for value in values if _number(value) is None]
+        if len(texts) < len(values):
+            yield column, texts[0]
+
+
 def _number(cell: str) -> float | None:
     """A finite number, else None."""
-    value = parse_number(cell.encode())
-    return value if value is not None and np.isfinite(value) else None
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    # float() takes underscores and digits of other scripts, which are no numbers here.
+    return value if math.isfinite(value) and cell.isascii() and "_" not in cell else None
 
 
 def _cell_reader(table: CodeTable | None) -> Callable[[str], float]:

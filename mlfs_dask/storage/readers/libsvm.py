@@ -27,7 +27,9 @@ from mlfs_dask.storage.records import BATCH_BYTES, ReadOptions, RowBatch, Source
 _LABELS: Final = re.compile(rb"([0-9]{1,9})(?:\s*,\s*([0-9]{1,9}))*\s*,?")
 _NUMBER: Final = re.compile(rb"[0-9]+")
 _SIZES: Final = re.compile(rb"\s*([0-9]{1,12})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
-_MAX_INDEX: Final = 2**31 - 1
+# One mistyped digit must not make a table of billions of columns.
+_MAX_INDEX: Final = 5_000_000
+_MAX_LABEL: Final = 1_000_000
 _PIECE_ROWS: Final = 2048
 
 
@@ -64,7 +66,7 @@ class _Extent:
     n_rows: int = 0
     low_index: int = _MAX_INDEX
     high_index: int = -1
-    low_label: int = _MAX_INDEX
+    low_label: int = _MAX_LABEL
     high_label: int = -1
 
 
@@ -122,12 +124,13 @@ class LibsvmTable:
         return rebatch(self._pieces(), max_bytes)
 
     def _pieces(self) -> Iterator[RowBatch]:
+        piece_rows = max(1, min(_PIECE_ROWS, BATCH_BYTES // self.header.n_labels))
         for number, path in enumerate(self._paths):
             code = 0 if len(self._paths) == 1 else number + 1
             rows: list[_Row] = []
             for row in _rows(path, skip_first=self._skip[number]):
                 rows.append(row)
-                if len(rows) == _PIECE_ROWS:
+                if len(rows) == piece_rows:
                     yield self._batch(rows, code)
                     rows = []
             if rows:
@@ -185,7 +188,18 @@ def _sizes(path: Path) -> tuple[int, int, int] | None:
     """Rows, features and labels, if the first line is just these three numbers."""
     for block in line_blocks(path):
         match = _SIZES.fullmatch(block.data.split(b"\n", 1)[0])
-        return (int(match[1]), int(match[2]), int(match[3])) if match else None
+        if match is None:
+            return None
+        rows, features, labels = (int(size) for size in match.groups())
+        if features > _MAX_INDEX or labels > _MAX_LABEL:
+            raise _error(
+                path,
+                1,
+                1,
+                f"{features} features and {labels} labels",
+                f"at most {_MAX_INDEX:,} features and {_MAX_LABEL:,} labels",
+            )
+        return rows, features, labels
     return None
 
 
@@ -236,14 +250,14 @@ def _row(path: Path, number: int, text: bytes) -> _Row:
                 f"cannot read {_shown(entry)}",
                 "index:value with a finite number",
             )
-        position = int(index) if len(index) <= 10 else _MAX_INDEX
-        if position >= _MAX_INDEX:
+        position = int(index) if len(index) <= 10 else _MAX_INDEX + 1
+        if position > _MAX_INDEX:
             raise _error(
                 path,
                 number,
                 text.find(entry) + 1,
                 f"index {_shown(index)}",
-                "an index below 2147483647",
+                f"an index of at most {_MAX_INDEX:,}",
             )
         if indices and position <= indices[-1]:
             what = "stands twice" if position == indices[-1] else f"comes after {indices[-1]}"
@@ -269,8 +283,8 @@ def _label_numbers(path: Path, number: int, head: bytes) -> list[int]:
             "whole numbers separated by commas",
         )
     labels = [int(label) for label in _NUMBER.findall(head)]
-    if max(labels) > 10_000_000:
-        raise _error(path, number, 1, f"label {max(labels)}", "a label of at most 10,000,000")
+    if max(labels) > _MAX_LABEL:
+        raise _error(path, number, 1, f"label {max(labels)}", f"a label of at most {_MAX_LABEL:,}")
     return labels
 
 
