@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mlfs_dask._typing import AnyArray, FloatArray
-from mlfs_dask.graphs.source import Block
+from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.kernels.affinity import add_distances, exponentials, packed_affinities
 from mlfs_dask.kernels.bits import bit_layout, pack_csr, pack_dense
 from mlfs_dask.kernels.distances import DistanceRule, scale_csr, scale_dense

@@ -8,7 +8,8 @@ import numpy as np
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.source import Block, Source
+from mlfs_dask.graphs.inputs import Block
+from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import TileTask, TileTasks
 from mlfs_dask.kernels.distances import NOMINAL, DistanceRule
 

@@ -15,7 +15,8 @@ import scipy.sparse as sp
 
 from mlfs_dask._typing import AnyArray, BoolArray, FloatArray, IntArray
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.source import Block, Source, TileItem, load_block
+from mlfs_dask.graphs.inputs import Block
+from mlfs_dask.graphs.source import Source, TileItem, load_block
 from mlfs_dask.graphs.statistics import NOMINAL, ColumnSummary
 
 # Squares of larger or smaller values leave the range of float64; a power of two moves them back

@@ -18,17 +18,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
+from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.errors import InputError, StoreError
+from mlfs_dask.graphs.inputs import Block, as_block, as_labels, feature_vector, fill_missing
 from mlfs_dask.storage.dataset import Dataset, open_dataset
-
-# An ndarray or a scipy.sparse.csr_matrix; scipy ships no types that a union could be checked by.
-Block: TypeAlias = Any
 
 DEFAULT_TILE = 4096
 # Tiles of stores kept decoded per process: folds of one job read the same tiles again and again.
@@ -72,14 +70,14 @@ def load_block(item: TileItem) -> Block:
     if item.address is not None and item.digest is not None:
         block = _read_tile(item.address, item.digest, item.start, item.stop)
     elif item.dependency is not None:
-        block = _as_block(item.dependency.compute(scheduler="synchronous"))
+        block = as_block(item.dependency.compute(scheduler="synchronous"))
     elif sp.issparse(item.array):
         block = item.array
     else:
-        block = _as_block(item.array)
+        block = as_block(item.array)
     if item.local is not None:
         block = block[item.local]
-    return block if item.fill is None else _fill(block, item.fill)
+    return block if item.fill is None else fill_missing(block, item.fill)
 
 
 class Source:
@@ -226,12 +224,13 @@ def as_source(
     if tile < 1:
         raise InputError(f"tile = {tile}: expected at least 1 row")
     backing = _make_backing(X, tile)
+    n_features = backing.n_features
     if feature_kind is not None:
-        backing.feature_kind = _feature_vector(feature_kind, "feature_kind", backing, np.uint8)
+        backing.feature_kind = feature_vector(feature_kind, "feature_kind", n_features, np.uint8)
         if np.any(backing.feature_kind > 1):
             raise InputError("feature_kind holds values other than 0 (numeric) and 1 (nominal)")
     if feature_cost is not None:
-        backing.feature_cost = _feature_vector(feature_cost, "feature_cost", backing, np.float64)
+        backing.feature_cost = feature_vector(feature_cost, "feature_cost", n_features, np.float64)
         if not np.all(backing.feature_cost >= 0):
             raise InputError("feature_cost holds values that are negative or not a number")
     labels = X.Y if Y is None and isinstance(X, Dataset) else Y
@@ -240,51 +239,6 @@ def as_source(
         tile=backing.tile,
         Y=None if labels is None else as_labels(labels, backing.n_rows),
     )
-
-
-def as_labels(Y: Any, n_samples: int) -> ByteArray:
-    """Check labels: a uint8 matrix of 0 and 1, shape (n_samples, n_labels).
-
-    Parameters
-    ----------
-    Y : array-like, DataFrame, scipy sparse or dask array
-        One column per label; a vector counts as one label.
-    n_samples
-        Rows of X.
-
-    Raises
-    ------
-    InputError
-        Wrong shape, ragged rows, or a value other than 0 and 1, with the row it is in.
-    """
-    if hasattr(Y, "compute"):
-        Y = Y.compute()
-    if sp.issparse(Y):
-        Y = Y.toarray()
-    try:
-        array = np.asarray(Y)
-    except ValueError as error:
-        raise InputError(f"Y cannot be read as a matrix of 0 and 1: {error}") from error
-    if array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2 or array.dtype == object:
-        raise InputError(
-            f"Y has {array.ndim} dimensions and dtype {array.dtype}; expected a 0/1 matrix of "
-            "shape (n_samples, n_labels)"
-        )
-    if len(array) != n_samples:
-        raise InputError(f"X has {n_samples} rows, Y has {len(array)}")
-    if array.dtype.kind not in "buif":
-        raise InputError(f"Y has dtype {array.dtype}; expected numbers 0 and 1")
-    wrong = ~((array == 0) | (array == 1))
-    if wrong.any():
-        row, column = (int(i) for i in np.argwhere(wrong)[0])
-        raise InputError(
-            f"Y holds {array[row, column]!r} in row {row}, label {column}; expected 0 or 1",
-            hint="Encode each label as its own 0/1 column (sklearn.preprocessing."
-            "MultiLabelBinarizer does).",
-        )
-    return np.ascontiguousarray(array, dtype=np.uint8)
 
 
 class _Backing:
@@ -373,66 +327,8 @@ def _make_backing(X: Any, tile: int) -> _Backing:
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         names = tuple(str(name) for name in X.columns)
         X = X.to_numpy()
-    block = _as_block(X)
+    block = as_block(X)
     return _ArrayBacking(block, tile, names)
-
-
-def _as_block(X: Any) -> Block:
-    """Rows as a C-contiguous numeric array or a CSR matrix with sorted, unique indices."""
-    if sp.issparse(X):
-        csr = sp.csr_matrix(X)
-        if csr.dtype.kind not in "buif":
-            raise InputError(f"X has dtype {csr.dtype}; expected real numbers")
-        if not csr.has_canonical_format:
-            csr = csr.copy()
-            csr.sum_duplicates()
-        return csr.astype(np.uint8) if csr.dtype == bool else csr
-    try:
-        array = np.asarray(X)
-        if array.dtype == object:
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"X cannot be read as a matrix of numbers: {error}") from error
-    if array.ndim != 2:
-        raise InputError(
-            f"Expected 2D array, got {array.ndim}D array instead: X must have shape "
-            "(n_samples, n_features)",
-            hint="Reshape your data using X.reshape(-1, 1) for one feature, X.reshape(1, -1) for "
-            "one sample.",
-        )
-    if array.dtype.kind == "c":
-        raise InputError("Complex data not supported: X holds complex numbers")
-    if array.dtype.kind not in "buif":
-        raise InputError(f"X has dtype {array.dtype}; expected real numbers")
-    if array.dtype == bool:
-        array = array.astype(np.uint8)
-    elif array.dtype in (np.float16, np.longdouble):
-        array = array.astype(np.float64)
-    return np.ascontiguousarray(array)
-
-
-def _feature_vector(values: Any, name: str, backing: _Backing, dtype: Any) -> AnyArray:
-    array = np.asarray(values)
-    if array.shape != (backing.n_features,):
-        raise InputError(
-            f"{name} has shape {array.shape}; expected one value for each of "
-            f"{backing.n_features} features"
-        )
-    return array.astype(dtype)
-
-
-def _fill(block: Block, values: FloatArray) -> Block:
-    if sp.issparse(block):
-        missing = np.isnan(block.data) if block.data.dtype.kind == "f" else None
-        if missing is None or not missing.any():
-            return block
-        data = block.data.astype(np.float64)
-        data[missing] = values[block.indices[missing]]
-        return sp.csr_matrix((data, block.indices, block.indptr), shape=block.shape)
-    if block.dtype.kind != "f":
-        return block
-    missing = np.isnan(block)
-    return np.where(missing, values, block) if missing.any() else block
 
 
 class _TileCache:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mlfs_dask.graphs.source import Block, Source, TileItem, load_block
+from mlfs_dask.graphs.inputs import Block
+from mlfs_dask.graphs.source import Source, TileItem, load_block
 
 
 @dataclass(frozen=True, eq=False)

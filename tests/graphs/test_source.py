@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given
 
 from mlfs_dask.errors import InputError
-from mlfs_dask.graphs.source import as_labels, as_source, load_block
+from mlfs_dask.graphs.inputs import as_labels
+from mlfs_dask.graphs.source import as_source, load_block
 
 
 def _rows(source):
