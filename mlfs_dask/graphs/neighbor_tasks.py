@@ -17,7 +17,8 @@ import scipy.sparse as sp
 
 from mlfs_dask._typing import AnyArray, FloatArray, IntArray
 from mlfs_dask.errors import InputError
-from mlfs_dask.graphs.source import Block, TileItem, load_block
+from mlfs_dask.graphs.inputs import Block
+from mlfs_dask.graphs.source import TileItem, load_block
 from mlfs_dask.kernels.bits import BitLayout, pack_csr, pack_dense
 from mlfs_dask.kernels.distances import Columns, DistanceRule, scale_csr, scale_dense
 from mlfs_dask.kernels.neighbors import (
