@@ -198,6 +198,7 @@ class ArffCells:
                 at,
                 f"attribute {column.name!r} has the value {_shown(text)}",
                 "a number or ?" if table is None else _shown_domain(table),
+                None if text else "A missing value is written ?.",
             )
         return value
 

@@ -192,20 +192,16 @@ def _nul_byte(path: Path, line: int, data: bytes) -> DataFileError:
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
     pieces: list[bytes] = []
-    first = True
+    mark = b"\xef\xbb\xbf"
     for chunk in _chunks(path):
-        data = chunk
-        if first:
-            data = data.removeprefix(b"\xef\xbb\xbf")
-            first = False
-        cut = data.rfind(b"\n") + 1
+        cut = chunk.rfind(b"\n") + 1
         if cut:
-            pieces.append(data[:cut])
-            yield _unix_ends(b"".join(pieces))
-            pieces = [data[cut:]]
+            pieces.append(chunk[:cut])
+            yield _unix_ends(b"".join(pieces).removeprefix(mark))
+            pieces, mark = [chunk[cut:]], b""
         else:
-            pieces.append(data)
-    rest = b"".join(pieces)
+            pieces.append(chunk)
+    rest = b"".join(pieces).removeprefix(mark)
     if rest:
         yield _unix_ends(rest)
 
