@@ -60,7 +60,7 @@ _KEYS: Final = (
     (("data", "target"), None, True),
     (("X", "Y"), ("Xt", "Yt"), False),
 )
-_HDF5: Final = b"\x89HDF"
+_NEW: Final = (b"\x89HDF", b"MATLAB 7.3 MAT-file")
 _WHOLE_FILE: Final = "Copy or download the file again."
 
 
@@ -171,8 +171,8 @@ class MatTable:
 
     def _load(self) -> dict[str, Any]:
         with reading(self._path), self._path.open("rb") as raw:
-            magic = raw.read(4)
-        if magic == _HDF5:
+            magic = raw.read(19)
+        if magic.startswith(_NEW):
             raise self._error(
                 "a MATLAB 7.3 file (HDF5), which is not read",
                 "version 7 or older",
@@ -264,7 +264,7 @@ class MatTable:
                 return candidate, self._counted(candidate, q), tuple(notes)
             except DataFileError as error:
                 notes.append(f"an XML beside the file was passed over: {error.message}")
-        return None, numbered("l", q, 1), tuple(notes)
+        return None, numbered("y", q, 1), tuple(notes)
 
     def _counted(self, xml: Path, q: int) -> tuple[str, ...]:
         names = read_label_names(xml)
