@@ -22,6 +22,9 @@ from mlfs_dask.kernels.blas import single_blas_thread
 SAME = 1e-9
 """Eigenvalues closer than this belong to one cluster."""
 
+MOST_SEARCHED = 256
+"""Largest number of eigenvectors of a large problem that are searched for."""
+
 NOISE = 1e-26
 """Share of a squared norm below which a squared coordinate is rounding noise."""
 
@@ -79,7 +82,7 @@ def iterative_leading(
     Raises
     ------
     InputError
-        The search doesn't converge, or nearly all eigenvectors would have to be searched for.
+        The search doesn't converge, or too many eigenvectors would have to be searched for.
     """
     n = len(zero)
     found = Leading(np.zeros(zero.shape[1]), zero)
@@ -87,7 +90,7 @@ def iterative_leading(
     while target > 0 or not _complete(multiply, found, wanted):
         # One more than wanted, so that the gap behind the last one can be seen.
         count = max(target + 1, 2)
-        if found.vectors.shape[1] + count >= n:
+        if found.vectors.shape[1] + count >= n or count > MOST_SEARCHED:
             raise _refusal(n, wanted)
         found = _merge(found, _search(multiply, found.vectors, count))
         target = wanted - found.vectors.shape[1]
@@ -124,7 +127,7 @@ def _search(multiply: Callable[[FloatArray], FloatArray], known: FloatArray, cou
                 v0=start,
                 tol=1e-12,
                 maxiter=50 * n,
-                ncv=min(n, max(4 * count, 60)),
+                ncv=min(n, max(2 * count + 20, 60)),
             )
         except ArpackError as error:
             raise InputError(

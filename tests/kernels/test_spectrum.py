@@ -61,6 +61,8 @@ def test_too_large_a_share_of_the_eigenvectors_is_refused():
     N, parts, degree = graph([20], 3)
     with pytest.raises(InputError, match="19 of 20 eigenvectors"):
         iterative_leading(lambda x: N @ x, part_vectors(parts, degree), 19)
+    with pytest.raises(InputError, match="300 of 1000 eigenvectors"):
+        iterative_leading(lambda x: x, np.eye(1000)[:, :1], 300)
 
 
 def test_nothing_is_searched_for_where_every_node_is_a_part():
