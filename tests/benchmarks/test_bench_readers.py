@@ -16,7 +16,7 @@ from mlfs_dask.storage.readers import open_table
 
 FILES = {
     "yeast": "yeast/yeast.arff.gz",
-    "genbase": "genbase/genbase.arff",
+    "genbase": "genbase/genbase.arff.gz",
     "bibtex": "bibtex/bibtex.arff.gz",
     "tmc2007-500-train": "tmc2007-500/tmc2007-500-train.arff.gz",
 }
