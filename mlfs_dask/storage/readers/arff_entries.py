@@ -68,9 +68,10 @@ def decode_entries(data: bytes) -> SparseRows | None:
     """
     text = np.frombuffer(data, dtype=np.uint8)
     kinds = _CLASS[text]
-    has_marks = bool((kinds == _MARK).any())
-    if (kinds == _OTHER).any():
+    highest = int(kinds.max())
+    if highest == _OTHER:
         return None
+    has_marks = highest == _MARK
     ends = np.flatnonzero((kinds != _DIGIT) & (kinds != _MARK) if has_marks else kinds)
     delimiters = kinds[ends]
     if not (len(ends) and ends[0] == 0 and delimiters[0] == _OPEN and ends[-1] == len(data) - 1):
@@ -109,8 +110,9 @@ def _whole_numbers(text: ByteArray, ends: IntArray, lengths: IntArray) -> IntArr
     if longest > _MAX_DIGITS:
         return None
     for place in range(longest):
-        digits = text[np.maximum(ends - 1 - place, 0)].astype(np.int64) - ord("0")
-        numbers += np.where(lengths > place, digits, 0) * 10**place
+        # A token shorter than this has its delimiter, or older text, here: no digit of its own.
+        digits = text[np.maximum(ends - 1 - place, 0)] - np.uint8(ord("0"))
+        numbers += np.where(lengths > place, digits, np.uint8(0)) * np.int64(10**place)
     return numbers
 
 

@@ -405,7 +405,8 @@ from pathlib import Path
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.storage.readers import open_table
 ingest(open_table(Path(sys.argv[1])), Path(sys.argv[2]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+unit = 1 if sys.platform == "darwin" else 1024
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 """
 
 
