@@ -209,7 +209,7 @@ class LocalProcesses(OnClient):
                 threads_per_worker=1,
                 memory_limit=self._memory,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.ERROR,
             )
         )

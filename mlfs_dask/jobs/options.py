@@ -97,8 +97,8 @@ def default_label(kind: registry.Kind, method: str, given: Mapping[str, Any]) ->
 
     Examples
     --------
-    >>> default_label("selectors", "spec", {"similarity": "rbf-labels", "phi": 2})
-    'spec [similarity=rbf-labels]'
+    >>> default_label("selectors", "spec", {"similarity": "jaccard", "phi": 2})
+    'spec [phi=2]'
     """
     options = options_of(kind, method)
     differing = [

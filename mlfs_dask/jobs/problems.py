@@ -158,19 +158,26 @@ def _phrase(hint: Any, limits: tuple[Any, ...]) -> str:
     if origin is Annotated:
         inner, *metadata = get_args(hint)
         return _phrase(inner, tuple(m for m in metadata if isinstance(m, Meta)))
-    if origin in (Union, UnionType):
-        members = [_phrase(m, limits) for m in get_args(hint) if m is not NoneType]
-        if "a whole number" in members and "a number" in members:
-            members.remove("a whole number")
-        return _listed(list(dict.fromkeys(members)))
-    if origin is Literal:
-        return _listed([shown(value) for value in get_args(hint)])
+    if origin in (Union, UnionType, Literal):
+        return _listed(_alternatives(hint, limits))
     if origin in (tuple, list):
         item = next((a for a in get_args(hint) if a is not Ellipsis), Any)
         return f"a list, each item {_phrase(item, ())}"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
     name = names.get(hint, "a table" if origin is dict or hint is dict else "another value")
     return name + "".join(_limits(meta) for meta in limits)
+
+
+def _alternatives(hint: Any, limits: tuple[Any, ...]) -> list[str]:
+    if get_origin(hint) is Literal:
+        return [shown(value) for value in get_args(hint)]
+    if get_origin(hint) not in (Union, UnionType):
+        return [_phrase(hint, limits)]
+    members = [m for m in get_args(hint) if m is not NoneType]
+    phrases = list(dict.fromkeys(p for m in members for p in _alternatives(m, limits)))
+    if "a whole number" in phrases and "a number" in phrases:
+        phrases.remove("a whole number")
+    return phrases
 
 
 def _limits(meta: Meta) -> str:

@@ -26,7 +26,7 @@ def test_the_medical_job(side_by_side: SideBySide, tmp_path) -> None:
         return np.frombuffer(run_job(order).folder.evaluation.read_bytes(), np.uint8)
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as workers,
         Client(workers, set_as_default=False) as client,
     ):
         evaluation(client)  # workers import what they need and compile

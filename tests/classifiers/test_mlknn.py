@@ -284,7 +284,7 @@ def test_a_curve_on_a_cluster_has_the_same_bits(planted) -> None:
     expected = points()
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster),
     ):

@@ -65,7 +65,9 @@ def test_a_current_client_is_used_and_gives_the_same():
     from distributed import Client
 
     X = np.arange(60.0).reshape(20, 3)
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None):
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
+    ):
         executor = get_executor()
         assert isinstance(executor, OnCluster)
         assert list(executor.map(_slow_first, [0, 1, 2], 5)) == [5, 6, 7]

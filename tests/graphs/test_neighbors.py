@@ -333,7 +333,7 @@ def test_workers_of_a_cluster_give_the_same_bits() -> None:
                 n_workers=n_workers,
                 threads_per_worker=1,
                 processes=n_workers == 2,  # the others are threads here: quick to start
-                dashboard_address=":0",
+                dashboard_address="127.0.0.1:0",
             ) as cluster,
             Client(cluster),
         ):

@@ -88,7 +88,7 @@ def test_bits_on_a_cluster_of_two(monkeypatch):
     expected = [scores_with(InProcess(1), SELECTORS[n], monkeypatch, X, Y) for n in names]
     monkeypatch.undo()
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster),
     ):
         assert isinstance(executors.get_executor(), executors.OnCluster)

@@ -217,6 +217,14 @@ class MatTable:
         check_real(self._path, name, value)
         if 0 in value.shape:
             raise self._error(f"{name} is empty, {_shape(value)}", "at least one row and column")
+        if issparse(value):
+            # SciPy's compiled conversions trust the indices: a damaged one ends the process.
+            try:
+                value.check_format(full_check=True)
+            except ValueError as error:
+                raise self._error(
+                    f"the sparse matrix {name} is damaged: {error}", hint=_WHOLE_FILE
+                ) from error
         return value
 
     def _like_first(self, first: _Part, part: _Part) -> _Part:

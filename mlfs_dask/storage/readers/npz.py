@@ -5,9 +5,12 @@ Memory is bounded by a batch and the row bounds of CSR rows.
 
 from __future__ import annotations
 
+import errno
+import struct
 import tokenize
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -51,10 +54,13 @@ _DAMAGE: Final = (
     OverflowError,
     RuntimeError,
     SyntaxError,
+    struct.error,
     tokenize.TokenError,
     TypeError,
     ValueError,
 )
+# Each column gets a name and a kind: a few bytes of a false shape must not claim the memory.
+_MAX_COLUMNS: Final = 5_000_000
 _LAYOUT_HINT: Final = "Write it with `mlfs data export`, or with numpy.savez(file, X=X, Y=Y)."
 
 
@@ -99,6 +105,8 @@ class NpzTable:
                 )
             self._indptr, (n, d) = self._shape_of_x(archive)
             q = self._shape_of_y(archive, n)
+            if max(d, q) > _MAX_COLUMNS:
+                raise self._error(f"{d} features, {q} labels", f"at most {_MAX_COLUMNS:,} of each")
             self._check_split(archive, n)
             self.header = self._make_header(archive, d, q, options)
 
@@ -265,7 +273,7 @@ class NpzTable:
             raise self._error(f"{key} has shape {array.shape} of {array.dtype}", f"{n} texts")
         names = tuple(str(name) for name in array.tolist())
         if len(set(names)) < n:
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            twice = Counter(names).most_common(1)[0][0]
             raise self._error(f"{key} has {twice!r} twice", "unique names")
         return names
 
@@ -289,9 +297,12 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
         try:
             with zipfile.ZipFile(path) as archive:
                 yield archive
-        except (DataFileError, OSError):
+        except DataFileError:
             raise
-        except _DAMAGE as error:
+        except (OSError, *_DAMAGE) as error:
+            # A damaged table of contents sends zipfile to places before the file's beginning.
+            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+                raise
             raise DataFileError.at(
                 path,
                 problem=f"not a readable NumPy archive: {error}",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Final, Self
 
 import numpy as np
 from numpy.lib import format as npy
 
 from mlfs_dask._typing import AnyArray
 from mlfs_dask.errors import DataFileError
+
+
+_MAX_WHOLE: Final = 4 * 1024**3
 
 
 class Member:
@@ -37,6 +40,7 @@ class Member:
     """
 
     def __init__(self, path: Path, archive: zipfile.ZipFile, key: str) -> None:
+        self._path, self._key = path, key
         info = archive.getinfo(f"{key}.npy")
         self._stream: IO[bytes] = archive.open(info)
         try:
@@ -52,6 +56,7 @@ class Member:
         except BaseException:
             self._stream.close()
             raise
+        self._n_bytes = claimed
         self._held: AnyArray | None = None
         self._at = 0
 
@@ -62,7 +67,14 @@ class Member:
         self._stream.close()
 
     def whole(self) -> AnyArray:
-        """All of it."""
+        """All of it, 4 GiB at most: a small archive can unpack to anything."""
+        if self._n_bytes > _MAX_WHOLE:
+            raise DataFileError.at(
+                self._path,
+                problem=f"{self._key} unpacks to {self._n_bytes:,} bytes and is read in one piece",
+                expected=f"at most {_MAX_WHOLE:,} bytes",
+                hint="X and Y in C order (numpy.ascontiguousarray) are read row by row.",
+            )
         cells = np.frombuffer(self._stream.read(), dtype=self.dtype)
         return cells.reshape(self.shape, order="F" if self._fortran else "C")
 
