@@ -1,4 +1,4 @@
-"""MATLAB ``.mat`` files (version 4 to 7.2) as papers in the field ship them.
+"""MATLAB ``.mat`` files (version 5 to 7.2) as papers in the field ship them.
 
 ========================================================  ==========================================
 variables                                                 target
@@ -16,22 +16,20 @@ the only XML in the folder if it has as many. A test part fills the split.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from scipy.io import loadmat
 from scipy.sparse import csr_matrix, issparse
 
 from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import DataFileError
 from mlfs_dask.storage.readers.labels import stem_of
+from mlfs_dask.storage.readers.mat5 import Foreign, read_mat5
 from mlfs_dask.storage.readers.mulan_xml import read_label_names
 from mlfs_dask.storage.readers.plain_arrays import (
-    check_real,
     dense_steps,
     feature_rows,
     label_rows,
@@ -77,8 +75,8 @@ def open_mat(path: Path, test: Path | None, options: ReadOptions) -> TableReader
     Raises
     ------
     DataFileError
-        Not a MATLAB file that SciPy reads, none of the sets of variables, shapes or values that do
-        not fit.
+        Not a MATLAB file of version 5 to 7.2, none of the sets of variables, shapes or values that
+        do not fit.
     """
     second = None if test is None else MatTable(test, options)
     return one_or_pair(MatTable(path, options), path, second, test)
@@ -178,23 +176,17 @@ class MatTable:
                 "version 7 or older",
                 "Save it in MATLAB with save(..., '-v7').",
             )
-        wanted = [name for train, test, _ in _KEYS for name in (*train, *(test or ()))]
-        content = io.BytesIO(read_whole(self._path))
-        if len(content.getbuffer()) < 128 and not magic.startswith(b"\0"):
-            raise self._error("not a MATLAB file", "a .mat file", _WHOLE_FILE)
+        wanted = {n.lower() for train, test, _ in _KEYS for n in (*train, *(test or ()))}
         try:
-            found = loadmat(content, variable_names=_spellings(wanted))
-            if not any(name in found for name in _spellings(wanted)):
-                content.seek(0)
-                found = loadmat(content)
-        # SciPy meets damage with whatever its parsing of the bytes runs into.
-        except Exception as error:
+            return read_mat5(read_whole(self._path), lambda name: name.lower() in wanted)
+        except DataFileError:
+            raise
+        except ValueError as error:
             raise self._error(
-                f"cannot be read as a MATLAB file ({type(error).__name__}: {error})",
-                "a .mat file of version 7 or older",
+                f"cannot be read as a MATLAB file: {error}",
+                "a .mat file of version 5 to 7.2",
                 _WHOLE_FILE,
             ) from error
-        return {name: value for name, value in found.items() if not name.startswith("__")}
 
     def _part(
         self, variables: Mapping[str, Any], names: tuple[str, str], turned: bool, split: int
@@ -212,19 +204,16 @@ class MatTable:
         return _Part(names[0], X, names[1], Y, split)
 
     def _matrix(self, value: Any, name: str) -> Any:
-        if not hasattr(value, "dtype") or getattr(value, "ndim", 0) != 2:
-            raise self._error(f"{name} is no matrix", "a matrix of numbers")
-        check_real(self._path, name, value)
+        if isinstance(value, Foreign):
+            raise self._error(
+                f"{name} holds {value.kind}",
+                "a matrix of real numbers",
+                "Convert it to a numeric matrix before saving.",
+            )
+        if value.ndim != 2:
+            raise self._error(f"{name} has {value.ndim} axes", "rows and columns")
         if 0 in value.shape:
             raise self._error(f"{name} is empty, {_shape(value)}", "at least one row and column")
-        if issparse(value):
-            # SciPy's compiled conversions trust the indices: a damaged one ends the process.
-            try:
-                value.check_format(full_check=True)
-            except ValueError as error:
-                raise self._error(
-                    f"the sparse matrix {name} is damaged: {error}", hint=_WHOLE_FILE
-                ) from error
         return value
 
     def _like_first(self, first: _Part, part: _Part) -> _Part:
@@ -311,10 +300,6 @@ def _matching(variables: Mapping[str, Any], names: tuple[str, str]) -> tuple[str
             return None
         found.append(name if name in near else near[0])
     return found[0], found[1]
-
-
-def _spellings(names: list[str]) -> list[str]:
-    return [spelt for n in names for spelt in (n, n.lower(), n.upper(), n.capitalize())]
 
 
 def _shape(array: Any) -> str:
