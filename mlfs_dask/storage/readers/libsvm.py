@@ -1,9 +1,13 @@
 """libsvm's multi-label text: ``1,3 5:0.2 7:1`` is a row with the labels 1 and 3.
 
 Labels are whole numbers between commas, with blanks after the commas or not; a row without labels
-begins with a blank or with its first entry. ``#`` begins a comment. A first line of three whole
-numbers (rows, features, labels), as extreme-classification files have, counts indices from 0.
-Labels are named by their numbers, from 0 where a label 0 occurs, else from 1, to the largest.
+begins with a blank or with its first entry. ``#`` begins a comment. Labels are named by their
+numbers, from 0 where a label 0 occurs, else from 1, to the largest; features are counted from 0
+where an index 0 occurs, else from 1, unless told otherwise.
+
+A first line of three whole numbers can be no row: it is the head of an extreme-classification file
+(rows, features, labels). Labels and features are then counted from 0, but from 1 where no 0 occurs
+and the largest number is only possible so.
 """
 
 from __future__ import annotations
@@ -17,20 +21,15 @@ from typing import Final
 import numpy as np
 import scipy.sparse as sp
 
+from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import DataFileError, InputError
 from mlfs_dask.storage.readers.batching import rebatch
 from mlfs_dask.storage.readers.labels import stem_of
-from mlfs_dask.storage.readers.numerals import parse_number
+from mlfs_dask.storage.readers.libsvm_rows import MAX_INDEX, MAX_LABEL, LibsvmRows, libsvm_rows
 from mlfs_dask.storage.readers.textfile import check_file, file_digest, line_blocks
 from mlfs_dask.storage.records import BATCH_BYTES, ReadOptions, RowBatch, SourceFile, TableHeader
 
-_LABELS: Final = re.compile(rb"([0-9]{1,9})(?:\s*,\s*([0-9]{1,9}))*\s*,?")
-_NUMBER: Final = re.compile(rb"[0-9]+")
 _SIZES: Final = re.compile(rb"\s*([0-9]{1,12})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
-# One mistyped digit must not make a table of billions of columns.
-_MAX_INDEX: Final = 5_000_000
-_MAX_LABEL: Final = 1_000_000
-_PIECE_ROWS: Final = 2048
 
 
 def open_libsvm(path: Path, test: Path | None, options: ReadOptions) -> LibsvmTable:
@@ -52,22 +51,32 @@ def open_libsvm(path: Path, test: Path | None, options: ReadOptions) -> LibsvmTa
 
 
 @dataclass(frozen=True)
-class _Row:
-    line: int
-    labels: list[int]
-    indices: list[int]
-    values: list[float]
+class _Sizes:
+    """What the first line of an extreme-classification file states."""
+
+    rows: int
+    features: int
+    labels: int
 
 
 @dataclass
-class _Extent:
-    """What a first pass over the files finds."""
+class _Range:
+    """Smallest and largest of the numbers seen, and where they stand."""
 
-    n_rows: int = 0
-    low_index: int = _MAX_INDEX
-    high_index: int = -1
-    low_label: int = _MAX_LABEL
-    high_label: int = -1
+    low: int | None = None
+    high: int = -1
+    low_at: tuple[Path, int] | None = None
+    high_at: tuple[Path, int] | None = None
+
+    def see(self, path: Path, lines: IntArray, bounds: IntArray, numbers: IntArray) -> None:
+        """Take in the numbers of some rows."""
+        if len(numbers) == 0:
+            return
+        low, high = int(numbers.argmin()), int(numbers.argmax())
+        if self.low is None or numbers[low] < self.low:
+            self.low, self.low_at = int(numbers[low]), (path, _line(lines, bounds, low))
+        if numbers[high] > self.high:
+            self.high, self.high_at = int(numbers[high]), (path, _line(lines, bounds, high))
 
 
 class LibsvmTable:
@@ -83,28 +92,21 @@ class LibsvmTable:
 
     def __init__(self, path: Path, test: Path | None, options: ReadOptions) -> None:
         self._paths = [path] if test is None else [path, test]
-        sizes: list[tuple[int, int, int] | None] = []
-        extent = _Extent()
         for each in self._paths:
             check_file(each)
-            sizes.append(_sizes(each))
-            _scan(each, sizes[-1], extent)
+        sizes = [_sizes(each) for each in self._paths]
+        self._start_lines = [1 if size is None else 2 for size in sizes]
+        labels, indices = self._scan(sizes)
         stated = [size for size in sizes if size is not None]
-        self._skip = [size is not None for size in sizes]
-        self._base = _index_base(path, extent, options, counted_from_0=bool(stated))
-        self._first_label = 0 if stated or extent.low_label == 0 else 1
-        n_features = _width(path, extent.high_index - self._base + 1, stated, options)
-        last_label = max([extent.high_label, *(size[2] - 1 for size in stated)])
-        if last_label < self._first_label:
-            raise DataFileError.at(
-                path, problem="no row has a label", expected="labels before the entries of a row"
-            )
-        labels = range(self._first_label, last_label + 1)
+        self._base = _index_base(indices, max((s.features for s in stated), default=None), options)
+        n_features = _width(path, indices, self._base, stated, options)
+        self._first_label, end = _label_range(path, labels, stated)
+        names = [str(label) for label in range(self._first_label, end)]
         roles = ("data", "test")
         self.header = TableHeader(
             name=options.name or stem_of(path),
             feature_names=tuple(f"f{j + self._base}" for j in range(n_features)),
-            label_names=tuple(str(label) for label in labels),
+            label_names=tuple(names),
             feature_kind=np.zeros(n_features, dtype=np.uint8),
             is_sparse=True,
             source=tuple(
@@ -123,44 +125,62 @@ class LibsvmTable:
         """
         return rebatch(self._pieces(), max_bytes)
 
+    def _scan(self, sizes: Sequence[_Sizes | None]) -> tuple[_Range, _Range]:
+        """Range of the labels and of the indices of all files; rows are counted."""
+        labels, indices = _Range(), _Range()
+        for path, size, start_line in zip(self._paths, sizes, self._start_lines, strict=True):
+            n_rows = 0
+            for rows in libsvm_rows(path, start_line=start_line):
+                n_rows += len(rows.lines)
+                labels.see(path, rows.lines, rows.label_bounds, rows.labels)
+                indices.see(path, rows.lines, rows.bounds, rows.indices)
+            if n_rows == 0 or (size is not None and size.rows != n_rows):
+                raise DataFileError.at(
+                    path,
+                    problem=f"the file has {n_rows} rows",
+                    expected=f"{size.rows}, as its first line says" if size else "at least one row",
+                    hint="The file may be truncated: copy or download it again.",
+                )
+        return labels, indices
+
     def _pieces(self) -> Iterator[RowBatch]:
-        piece_rows = max(1, min(_PIECE_ROWS, BATCH_BYTES // self.header.n_labels))
+        step = max(1, BATCH_BYTES // self.header.n_labels)
         for number, path in enumerate(self._paths):
             code = 0 if len(self._paths) == 1 else number + 1
-            rows: list[_Row] = []
-            for row in _rows(path, skip_first=self._skip[number]):
-                rows.append(row)
-                if len(rows) == piece_rows:
-                    yield self._batch(rows, code)
-                    rows = []
-            if rows:
-                yield self._batch(rows, code)
+            for rows in libsvm_rows(path, start_line=self._start_lines[number]):
+                for start in range(0, len(rows.lines), step):
+                    yield self._batch(rows, start, min(start + step, len(rows.lines)), code)
 
-    def _batch(self, rows: Sequence[_Row], code: int) -> RowBatch:
-        Y = np.zeros((len(rows), self.header.n_labels), dtype=np.uint8)
-        for i, row in enumerate(rows):
-            Y[i, [label - self._first_label for label in row.labels]] = 1
-        counts = [len(row.indices) for row in rows]
-        indices = np.array([j for row in rows for j in row.indices], dtype=np.int64) - self._base
-        values = np.array([v for row in rows for v in row.values], dtype=np.float64)
-        indptr = np.concatenate([[0], np.cumsum(counts)])
+    def _batch(self, rows: LibsvmRows, start: int, stop: int, code: int) -> RowBatch:
+        n = stop - start
+        label_bounds = rows.label_bounds[start : stop + 1]
+        labels = rows.labels[label_bounds[0] : label_bounds[-1]] - self._first_label
+        Y = np.zeros((n, self.header.n_labels), dtype=np.uint8)
+        Y[np.repeat(np.arange(n), np.diff(label_bounds)), labels] = 1
+        bounds = rows.bounds[start : stop + 1]
+        entries = slice(bounds[0], bounds[-1])
+        indices = (rows.indices[entries] - self._base).astype(np.int32)
         X = sp.csr_matrix(
-            (values, indices.astype(np.int32), indptr.astype(np.int32)),
-            shape=(len(rows), self.header.n_features),
+            (rows.values[entries], indices, (bounds - bounds[0]).astype(np.int32)),
+            shape=(n, self.header.n_features),
         )
         X.eliminate_zeros()
-        return RowBatch(X, Y, np.full(len(rows), code, dtype=np.uint8))
+        return RowBatch(X, Y, np.full(n, code, dtype=np.uint8))
 
 
-def _index_base(path: Path, extent: _Extent, options: ReadOptions, *, counted_from_0: bool) -> int:
+def _index_base(indices: _Range, stated: int | None, options: ReadOptions) -> int:
     base = options.index_base
     if base is None:
-        return 0 if counted_from_0 or extent.low_index == 0 else 1
+        if indices.low == 0:
+            return 0
+        return int(stated is None or indices.high == stated)
     if base not in (0, 1):
         raise InputError(f"--index-base {base}: expected 0 or 1")
-    if base == 1 and extent.low_index == 0:
+    if base == 1 and indices.low == 0 and indices.low_at is not None:
+        path, line = indices.low_at
         raise DataFileError.at(
             path,
+            line=line,
             problem="an entry has the index 0",
             expected="indices from 1, as --index-base says",
         )
@@ -168,130 +188,71 @@ def _index_base(path: Path, extent: _Extent, options: ReadOptions, *, counted_fr
 
 
 def _width(
-    path: Path, used: int, stated: Sequence[tuple[int, int, int]], options: ReadOptions
+    path: Path, indices: _Range, base: int, stated: Sequence[_Sizes], options: ReadOptions
 ) -> int:
-    asked = [size[1] for size in stated]
+    asked = [size.features for size in stated]
     if options.n_features is not None:
+        if not 1 <= options.n_features <= MAX_INDEX:
+            raise InputError(f"--n-features {options.n_features}: expected 1 to {MAX_INDEX:,}")
         asked.append(options.n_features)
-    for width in asked:
-        if width < used:
-            raise DataFileError.at(
-                path, problem=f"{width} features are stated, {used} are used", expected="enough"
-            )
+    used = indices.high + 1 - base if indices.high_at is not None else 0
+    if asked and min(asked) < used and indices.high_at is not None:
+        file, line = indices.high_at
+        raise DataFileError.at(
+            file,
+            line=line,
+            problem=f"{min(asked)} features are stated, {used} are used",
+            expected=f"{used} or more",
+            hint="The largest index stands in this line, counted from "
+            f"{base}: --index-base says from where to count.",
+        )
     width = max([used, *asked])
     if width < 1:
         raise DataFileError.at(path, problem="no row has an entry", expected="index:value entries")
     return width
 
 
-def _sizes(path: Path) -> tuple[int, int, int] | None:
+def _label_range(path: Path, labels: _Range, stated: Sequence[_Sizes]) -> tuple[int, int]:
+    """First label, and the one after the last."""
+    if not stated:
+        first, end = int(labels.low != 0), labels.high + 1
+    else:
+        n_labels = max(size.labels for size in stated)
+        first = int(labels.low != 0 and labels.high == n_labels)
+        end = first + n_labels
+    if labels.high >= end and labels.high_at is not None:
+        file, line = labels.high_at
+        raise DataFileError.at(
+            file,
+            line=line,
+            problem=f"label {labels.high} is beyond the {end - first} labels of the first line",
+            expected=f"labels from 0 to {end - first - 1}",
+        )
+    if end <= first:
+        raise DataFileError.at(
+            path, problem="no row has a label", expected="labels before the entries of a row"
+        )
+    return first, end
+
+
+def _sizes(path: Path) -> _Sizes | None:
     """Rows, features and labels, if the first line is just these three numbers."""
-    for block in line_blocks(path):
-        match = _SIZES.fullmatch(block.data.split(b"\n", 1)[0])
-        if match is None:
-            return None
-        rows, features, labels = (int(size) for size in match.groups())
-        if features > _MAX_INDEX or labels > _MAX_LABEL:
-            raise _error(
-                path,
-                1,
-                1,
-                f"{features} features and {labels} labels",
-                f"at most {_MAX_INDEX:,} features and {_MAX_LABEL:,} labels",
-            )
-        return rows, features, labels
-    return None
-
-
-def _scan(path: Path, sizes: tuple[int, int, int] | None, extent: _Extent) -> None:
-    n_rows = 0
-    for row in _rows(path, skip_first=sizes is not None):
-        n_rows += 1
-        if row.indices:
-            extent.low_index = min(extent.low_index, row.indices[0])
-            extent.high_index = max(extent.high_index, row.indices[-1])
-        if row.labels:
-            extent.low_label = min(extent.low_label, *row.labels)
-            extent.high_label = max(extent.high_label, *row.labels)
-    if n_rows == 0 or (sizes is not None and sizes[0] != n_rows):
-        expected = f"{sizes[0]}, as its first line says" if sizes else "at least one row"
+    block = next(line_blocks(path), None)
+    match = None if block is None else _SIZES.fullmatch(block.data.split(b"\n", 1)[0])
+    if match is None:
+        return None
+    rows, features, labels = (int(size) for size in match.groups())
+    if features > MAX_INDEX or labels > MAX_LABEL:
         raise DataFileError.at(
             path,
-            problem=f"the file has {n_rows} rows",
-            expected=expected,
-            hint="The file may be truncated: copy or download it again.",
+            line=1,
+            column=1,
+            problem=f"{features} features and {labels} labels",
+            expected=f"at most {MAX_INDEX:,} features and {MAX_LABEL:,} labels",
         )
-    extent.n_rows += n_rows
+    return _Sizes(rows, features, labels)
 
 
-def _rows(path: Path, *, skip_first: bool) -> Iterator[_Row]:
-    for block in line_blocks(path, start_line=2 if skip_first else 1):
-        for number, line in enumerate(block.data.split(b"\n"), start=block.line):
-            text = line.split(b"#", 1)[0].rstrip() if b"#" in line else line.rstrip()
-            # A line of blanks is a row without labels and entries; an empty one is none.
-            if text or (line and b"#" not in line):
-                yield _row(path, number, text)
-
-
-def _row(path: Path, number: int, text: bytes) -> _Row:
-    at = text.find(b":")
-    head = text if at < 0 else text[: at - len(text[:at].split()[-1]) if text[:at].split() else at]
-    labels = [] if not head.strip() else _label_numbers(path, number, head)
-    indices: list[int] = []
-    values: list[float] = []
-    for entry in text[len(head) :].split():
-        index, colon, value = entry.partition(b":")
-        parsed = parse_number(value)
-        if not (colon and _NUMBER.fullmatch(index)) or parsed is None or not np.isfinite(parsed):
-            raise _error(
-                path,
-                number,
-                text.find(entry) + 1,
-                f"cannot read {_shown(entry)}",
-                "index:value with a finite number",
-            )
-        position = int(index) if len(index) <= 10 else _MAX_INDEX + 1
-        if position > _MAX_INDEX:
-            raise _error(
-                path,
-                number,
-                text.find(entry) + 1,
-                f"index {_shown(index)}",
-                f"an index of at most {_MAX_INDEX:,}",
-            )
-        if indices and position <= indices[-1]:
-            what = "stands twice" if position == indices[-1] else f"comes after {indices[-1]}"
-            raise _error(
-                path,
-                number,
-                text.find(entry) + 1,
-                f"index {position} {what}",
-                "indices in ascending order",
-            )
-        indices.append(position)
-        values.append(parsed)
-    return _Row(number, labels, indices, values)
-
-
-def _label_numbers(path: Path, number: int, head: bytes) -> list[int]:
-    if not _LABELS.fullmatch(head.strip()):
-        raise _error(
-            path,
-            number,
-            1,
-            f"cannot read the labels {_shown(head.strip())}",
-            "whole numbers separated by commas",
-        )
-    labels = [int(label) for label in _NUMBER.findall(head)]
-    if max(labels) > _MAX_LABEL:
-        raise _error(path, number, 1, f"label {max(labels)}", f"a label of at most {_MAX_LABEL:,}")
-    return labels
-
-
-def _error(path: Path, line: int, column: int, problem: str, expected: str) -> DataFileError:
-    return DataFileError.at(path, line=line, column=column, problem=problem, expected=expected)
-
-
-def _shown(text: bytes) -> str:
-    shown = text[:40].decode("utf-8", "backslashreplace")
-    return repr(shown) + ("..." if len(text) > 40 else "")
+def _line(lines: IntArray, bounds: IntArray, position: int) -> int:
+    """Line of the row that holds an entry."""
+    return int(lines[np.searchsorted(bounds, position, side="right") - 1])

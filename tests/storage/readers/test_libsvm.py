@@ -119,7 +119,7 @@ def test_drawn_rows(tmp_path_factory, rows):
     ("text", "line", "column", "words"),
     [
         ("1 1:1\n1 2:1 1:1\n", 2, 7, "index 1 comes after 2"),
-        ("1 2:1 2:1\n", 1, 3, "stands twice"),
+        ("1 2:1 2:1\n", 1, 7, "stands twice"),
         ("1 2:x\n", 1, 3, "'2:x'"),
         ("1 2:inf\n", 1, 3, "finite number"),
         ("1 2:\n", 1, 3, "'2:'"),
