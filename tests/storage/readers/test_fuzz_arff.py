@@ -1,8 +1,6 @@
 """Damaged files of every kind: an error of ours or a table, never a traceback, never a hang."""
 
-import signal
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -10,73 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mlfs_dask.errors import MlfsError
 from mlfs_dask.storage.readers import open_table
 from mlfs_dask.storage.readers.mulan_xml import read_label_names
+from mlfs_dask.testing.damage import damaged, no_hang, only_our_errors
 from mlfs_dask.testing.files import arff_files, label_xml
-
-PIECES = [b"@attribute ", b"@data\n", b"@relation ", b"{", b"}", b"'", b'"', b"\\", b"%", b"?"]
-PIECES += [b",", b" ", b"\n", b"\r", b"\t", b"\x00", b"\xff", b"\\u", b"-C 2", b"numeric", b"{}"]
-PIECES += [b"1e999", b"-0", b"0,1", b"9" * 30, b"string", b"\xef\xbb\xbf", b"\x1f\x8b", b"BZh"]
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz")
-
-
-@contextmanager
-def no_hang(seconds: int = 20):
-    """An example that takes so long is a failure (an example takes milliseconds)."""
-
-    def stop(*_):
-        raise TimeoutError(f"still at it after {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@st.composite
-def damaged(draw, data: bytes) -> bytes:
-    """Bytes flipped, pieces put in or taken out, lines dropped, doubled, swapped, cut."""
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(data)))
-        match draw(st.sampled_from(["flip", "insert", "cut", "drop", "double", "swap", "remove"])):
-            case "flip" if at < len(data):
-                data = data[:at] + bytes([draw(st.integers(0, 255))]) + data[at + 1 :]
-            case "insert":
-                data = data[:at] + draw(st.sampled_from(PIECES)) + data[at:]
-            case "cut":
-                data = data[:at]
-            case "remove":
-                data = data[:at] + data[at + draw(st.integers(1, 9)) :]
-            case action:
-                lines = data.split(b"\n")
-                i, j = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
-                if action == "drop":
-                    del lines[i]
-                elif action == "double":
-                    lines.insert(j, lines[i])
-                else:
-                    lines[i], lines[j] = lines[j], lines[i]
-                data = b"\n".join(lines)
-    return data
-
-
-@contextmanager
-def only_our_errors():
-    """An error of ours is as good as a table; any other fails the test."""
-    raised = None
-    try:
-        yield
-    except MlfsError as error:
-        raised = error
-    assert raised is None or (str(raised) and raised.exit_code == 2)
 
 
 def read_all(path: Path, test: Path | None = None) -> None:
