@@ -16,6 +16,7 @@ from mlfs_dask.jobs.work import Outcome, Task, describe, run_task, run_whole_tas
 
 _QUEUED_PER_WORKER: Final = 2
 _COUNT_SECONDS: Final = 2.0
+_START_TIMEOUT: Final = "180s"  # starting processes on a machine that is busy with other things
 _LOG = logging.getLogger(__name__)
 # One thread per task: the workers themselves fill the cores.
 _THREADS: Final = (
@@ -200,6 +201,7 @@ class LocalProcesses(OnClient):
         settings = {
             "distributed.nanny.environ": dict.fromkeys(_THREADS, "1"),
             "distributed.logging.distributed": "error",
+            "distributed.comm.timeouts.connect": _START_TIMEOUT,
         }
         self._stack.enter_context(dask.config.set(settings))
         cluster = self._stack.enter_context(
