@@ -12,7 +12,6 @@ from numpy.lib import format as npy
 from mlfs_dask._typing import AnyArray
 from mlfs_dask.errors import DataFileError
 
-
 _MAX_WHOLE: Final = 4 * 1024**3
 
 

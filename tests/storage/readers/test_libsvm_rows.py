@@ -58,7 +58,7 @@ def sizes_table(tmp_path, text, **options):
 
 
 class TestHeadOfSizes:
-    """A first line of three whole numbers counts from 0, unless only counting from 1 is possible."""
+    """A first line of three whole numbers: indices from 0, unless only 1 is possible."""
 
     def test_from_0(self, tmp_path):
         header = sizes_table(tmp_path, "1 3 2\n1 1:1\n").header
