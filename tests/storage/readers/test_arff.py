@@ -23,7 +23,9 @@ from mlfs_dask.storage.readers.coding import feature_table
 from mlfs_dask.storage.readers.numerals import decode_numbers, parse_number
 from mlfs_dask.storage.readers.textfile import Block
 from mlfs_dask.storage.records import ReadOptions
+from mlfs_dask.storage.store import open_store
 from mlfs_dask.testing.files import ArffFile, arff_files, label_xml
+from processes import run_command
 
 
 @pytest.fixture(scope="module")
@@ -399,17 +401,6 @@ class TestHandMade:
         np.testing.assert_equal(first, second)
 
 
-MEMORY = """
-import resource, sys
-from pathlib import Path
-from mlfs_dask.storage.ingest import ingest
-from mlfs_dask.storage.readers import open_table
-ingest(open_table(Path(sys.argv[1])), Path(sys.argv[2]))
-unit = 1 if sys.platform == "darwin" else 1024
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
-"""
-
-
 @pytest.mark.slow
 def test_memory_of_a_file_of_the_shape_of_tmc2007(tmp_path):
     """BL-012: 28,596 x 49,082 sparse, below 1 GiB for the whole process."""
@@ -424,9 +415,10 @@ def test_memory_of_a_file_of_the_shape_of_tmc2007(tmp_path):
             words = np.unique(rng.integers(0, 49_060, 104)).tolist()
             labels = np.unique(rng.integers(49_060, 49_082, 2)).tolist()
             out.write("{" + ",".join(f"{i} 1" for i in words + labels) + "}\n")
-    command = [sys.executable, "-c", MEMORY, path, tmp_path / "tmc.zarr"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 2**30, f"peak {int(done.stdout):,} bytes"
+    command = [sys.executable, "-m", "mlfs_dask", "data", "ingest", str(path), "--name", "tmc"]
+    cost = run_command(command)
+    assert cost.peak_bytes < 2**30, f"peak {cost.peak_bytes:,} bytes"
+    assert open_store(tmp_path / "stores" / "tmc.zarr").n_features == 49_060
 
 
 @settings(max_examples=10)
