@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -39,11 +40,22 @@ def export_csv(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
     """
     check_distinct_names(dataset)
     with text_file(output, overwrite=overwrite) as handle:
+        _write_names(handle, (*dataset.feature_names, *dataset.label_names))
         writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow((*dataset.feature_names, *dataset.label_names))
         for batch in dataset.batches():
             writer.writerows(_cells(batch, dataset.is_sparse))
     return Exported((output,), left_out(dataset, {"names"}))
+
+
+def _write_names(handle: TextIO, names: Sequence[str]) -> None:
+    # Python's csv leaves a lone carriage return bare, and a first byte order mark would be lost.
+    odd = names[0].startswith("\ufeff") or any("\r" in name for name in names)
+    writer = (
+        csv.writer(handle, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        if odd
+        else csv.writer(handle, lineterminator="\n")
+    )
+    writer.writerow(names)
 
 
 def _cells(batch: RowBatch, is_sparse: bool) -> Iterator[list[str]]:

@@ -39,10 +39,10 @@ class Block:
     data: bytes
 
 
-def line_blocks(path: Path, *, start_line: int = 1) -> Iterator[Block]:
+def line_blocks(path: Path, *, start_line: int = 1, unix_ends: bool = True) -> Iterator[Block]:
     r"""Lines of a plain, gzip or bzip2 file.
 
-    Each ``\r\n`` is turned into ``\n``, a byte order mark is removed.
+    A byte order mark is removed.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ def line_blocks(path: Path, *, start_line: int = 1) -> Iterator[Block]:
         The file; packing is told by its first bytes, not its name.
     start_line
         First line wanted, 1-based.
+    unix_ends
+        Turn each ``\r\n`` into ``\n``.
 
     Raises
     ------
@@ -59,7 +61,8 @@ def line_blocks(path: Path, *, start_line: int = 1) -> Iterator[Block]:
         The machine failed to read.
     """
     line = 1
-    for data in _whole_lines(path):
+    for text in _whole_lines(path):
+        data = _unix_ends(text) if unix_ends else text
         if b"\0" in data:
             raise _nul_byte(path, line, data)
         n_lines = data.count(b"\n")
@@ -197,13 +200,13 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
         cut = chunk.rfind(b"\n") + 1
         if cut:
             pieces.append(chunk[:cut])
-            yield _unix_ends(b"".join(pieces).removeprefix(mark))
+            yield b"".join(pieces).removeprefix(mark)
             pieces, mark = [chunk[cut:]], b""
         else:
             pieces.append(chunk)
     rest = b"".join(pieces).removeprefix(mark)
     if rest:
-        yield _unix_ends(rest)
+        yield rest
 
 
 def _unix_ends(data: bytes) -> bytes:
