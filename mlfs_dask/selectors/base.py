@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from mlfs_dask.graphs.statistics import (
     refuse_missing,
     summarize_columns,
 )
+from mlfs_dask.kernels.shares import count_of_share
 
 
 class BaseSelector(SelectorMixin, BaseEstimator):
@@ -300,25 +300,6 @@ def labels_of(source: Source) -> ByteArray:
     if source.Y is None:
         raise InputError("requires y to be passed, but the target y is None")
     return source.Y
-
-
-def count_of_share(share: float, n_features: int) -> int:
-    """Number of features in a share: half up in decimal arithmetic, at least 1.
-
-    Parameters
-    ----------
-    share
-        Above 0, at most 1.
-    n_features
-        Number of all features.
-
-    Examples
-    --------
-    >>> count_of_share(0.145, 100), count_of_share(0.05, 6)
-    (15, 1)
-    """
-    exact = Decimal(repr(share)) * n_features
-    return max(1, int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP)))
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlfs_dask.errors import InputError
-from mlfs_dask.evaluate.points import count_of_share, feature_counts
+from mlfs_dask.evaluate.points import feature_counts
+from mlfs_dask.kernels.shares import count_of_share
 
 
 @given(thousandths=st.integers(1, 1000), n_features=st.integers(1, 40_000))

@@ -50,7 +50,7 @@ _DAMAGE: Final = (
     zlib.error,
     EOFError,
     KeyError,
-    NotImplementedError,
+    NotImplementedError,  # of zipfile, for a packing or a version that damage made up
     OverflowError,
     RuntimeError,
     SyntaxError,
