@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mlfs_dask.storage.describe import Description
     from mlfs_dask.storage.store import Dataset
 
+# As shown to people: "593 none" says nothing.
+_PARTS = {"none": "in no split", "train": "train", "test": "test"}
 _DTYPES = click.Choice(["auto", "uint8", "int16", "float32", "float64"])
 _FILE_FORMATS = click.Choice(["arff", "mat", "csv", "libsvm", "npz"])
 
@@ -208,7 +210,7 @@ def show(store: str, as_json: bool) -> None:
 
 def _print_description(facts: Description) -> None:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in facts.kinds.items() if count)
-    split = ", ".join(f"{count:,} {part}" for part, count in facts.split.items() if count)
+    split = ", ".join(f"{count:,} {_PARTS[part]}" for part, count in facts.split.items() if count)
     form = "sparse" if facts.is_sparse else "dense"
     lines = {
         "store": f"{facts.path} ({facts.bytes_on_disk:,} bytes, tile {facts.tile:,})",

@@ -14,7 +14,7 @@ from mlfs_dask.cli.output import json_option, print_json
     "file",
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("job.toml"),
-    metavar="FILE",
+    metavar="[FILE]",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option

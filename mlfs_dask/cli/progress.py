@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -20,7 +21,40 @@ _LINE_SECONDS: Final = 5.0
 
 def make_progress() -> Progress:
     """A bar where stderr is a terminal, else lines."""
-    return Bar() if sys.stderr.isatty() else Lines()
+    return UntilHungUp(Bar() if sys.stderr.isatty() else Lines())
+
+
+class UntilHungUp:
+    """Progress that falls silent once nobody reads it: a closed pipe is no reason to stop a run.
+
+    Parameters
+    ----------
+    shown
+        What is told until then.
+    """
+
+    def __init__(self, shown: Progress) -> None:
+        self._shown: Progress | None = shown
+
+    def start(self, run: str, *, done: int, total: int, where: str) -> None:
+        """Begin to count."""
+        self._tell(lambda shown: shown.start(run, done=done, total=total, where=where))
+
+    def unit(self, outcome: Outcome) -> None:
+        """Count."""
+        self._tell(lambda shown: shown.unit(outcome))
+
+    def end(self, state: str) -> None:
+        """Say nothing more."""
+        self._tell(lambda shown: shown.end(state))
+
+    def _tell(self, word: Callable[[Progress], None]) -> None:
+        if self._shown is None:
+            return
+        try:
+            word(self._shown)
+        except OSError:
+            self._shown = None
 
 
 class Lines:

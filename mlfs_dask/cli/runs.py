@@ -59,15 +59,21 @@ def list_runs(runs: Path, as_json: bool) -> None:
 
 
 def _run_facts(folder: Any) -> dict[str, Any]:
-    from mlfs_dask.jobs.rundir import read_json
+    from mlfs_dask.errors import MlfsError
+    from mlfs_dask.jobs.shapes import read_manifest
     from mlfs_dask.jobs.sizes import show_bytes
 
-    manifest, state = read_json(folder.manifest), folder.read_state()
+    try:
+        manifest, state = read_manifest(folder.manifest), folder.read_state()
+    except MlfsError as error:  # one damaged run must not hide the others
+        manifest = {"created": "", "datasets": []}
+        state = {"state": "damaged", "progress": {"done": 0, "total": 0}, "message": error.message}
     size = sum(path.stat().st_size for path in folder.path.rglob("*") if path.is_file())
     return {
         "run": folder.id,
         "state": state["state"],
         **state["progress"],
+        "message": state.get("message"),
         "created": manifest["created"],
         "bytes": size,
         "size": show_bytes(size),
@@ -94,8 +100,11 @@ def status(name: str, runs: Path, as_json: bool) -> None:
     folder = find_run(name, runs)
     state = folder.read_state()
     finished = folder.results.is_file()
+    run = Run(folder)
+    if finished:
+        summary_document(run)  # whatever is damaged is refused before anything is printed
     if as_json:
-        print_json({**state, "results": summary_document(Run(folder)) if finished else None})
+        print_json({**state, "results": summary_document(run) if finished else None})
         return
     progress = state["progress"]
     click.echo(
@@ -105,7 +114,7 @@ def status(name: str, runs: Path, as_json: bool) -> None:
     if state.get("message"):
         click.echo(f"{state['message']}\n")
     if finished:
-        print_summary(Run(folder))
+        print_summary(run)
 
 
 @click.command()

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from mlfs_dask.errors import InputError
 from mlfs_dask.kernels.shares import count_of_share
 
+_SHOWN = 12
+
 
 def feature_counts(
     n_features: int,
@@ -71,8 +73,10 @@ def _check_counts(counts: Sequence[int], n_features: int) -> None:
         (high, f"above the {n_features} features of the data"),
     ):
         if values:
+            shown = ", ".join(map(str, values[:_SHOWN]))
+            more = f", ... ({len(values)} in all)" if len(values) > _SHOWN else ""
             raise InputError(
-                f"features.counts has values {problem}: {', '.join(map(str, values))}",
+                f"features.counts has values {problem}: {shown}{more}",
                 hint=f"Counts go from 1 to {n_features}; fractions go by share.",
                 counts=values,
             )

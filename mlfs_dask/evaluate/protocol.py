@@ -13,7 +13,7 @@ get a source of training rows only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -96,11 +96,11 @@ class Splitting:
         made = splits.folds_from_tests(n_samples, [test], repeat)[0]
         return replace(made, fold=fold)
 
-    def numbers(self) -> list[tuple[int, int]]:
+    def numbers(self) -> Iterator[tuple[int, int]]:
         """Repeat and fold of every fold, in order."""
         if self.kind == "holdout":
-            return [(0, 0)]
-        return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
+            return iter([(0, 0)])
+        return ((repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds))
 
 
 @lru_cache(maxsize=4)

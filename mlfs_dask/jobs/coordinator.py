@@ -269,10 +269,12 @@ class _Coordinator:
 
     def _finish(self) -> Finished:
         state: State = "partial" if self._failures else "done"
-        write_results(self._folder, self._order.job, self._units, self._done, self._journal)
+        outputs = write_results(
+            self._folder, self._order.job, self._units, self._done, self._journal
+        )
         self._journal.append("finish", state=state)
         self._journal.sync()
-        self._write_state(state, failed=len(self._failures))
+        self._write_state(state, failed=len(self._failures), outputs=outputs)
         self._order.progress.end(state)
         _LOG.info("%s: %s", self._folder.id, state)
         return Finished(self._folder, state, fresh=True, failures=tuple(self._failures))

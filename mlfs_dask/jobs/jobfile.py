@@ -14,7 +14,7 @@ from mlfs_dask.errors import InputError, JobFileError, NotFoundError, PluginErro
 from mlfs_dask.evaluate.metrics import METRICS
 from mlfs_dask.jobs import spec
 from mlfs_dask.jobs.options import Option, default_label, full_params, options_of
-from mlfs_dask.jobs.overrides import apply_overrides
+from mlfs_dask.jobs.overrides import apply_overrides, is_position
 from mlfs_dask.jobs.problems import Problems, in_words, joined, shown
 from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.resources import declaration
@@ -120,9 +120,12 @@ def parse_job(text: bytes, file: str, overrides: Iterable[str] = ()) -> spec.Job
     """
     problems = Problems(file)
     try:
-        raw = tomllib.loads(text.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        # Some editors begin files with a byte order mark.
+        raw = tomllib.loads(text.decode("utf-8-sig"))
+    except ValueError as error:  # not UTF-8, not TOML, or a number of thousands of digits
         raise JobFileError(f"{file}: not TOML: {error}", file=file) from error
+    except RecursionError:
+        raise JobFileError(f"{file}: tables or lists are nested too deeply", file=file) from None
     apply_overrides(raw, overrides, problems)
     clean = _read_table(spec.Job, raw, "", problems, _READERS[""])
     _check_whole(clean, problems)
@@ -173,7 +176,7 @@ def _read_value(hint: Any, value: Any, place: str, problems: Problems) -> Any:
 
 def _item(value: Any, where: str) -> Any:
     position = where.strip("[]")
-    return value[int(position)] if isinstance(value, list) and position.isdigit() else value
+    return value[int(position)] if isinstance(value, list) and is_position(position) else value
 
 
 def _nested(table: type[msgspec.Struct]) -> _Reader:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from mlfs_dask.errors import RunFolderError
 from mlfs_dask.jobs.digest import job_digest, versions
-from mlfs_dask.jobs.rundir import FORMAT, RunFolder, read_json
+from mlfs_dask.jobs.rundir import FORMAT, RunFolder
+from mlfs_dask.jobs.shapes import read_manifest
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.storage.dataset import Dataset
 
@@ -83,12 +84,7 @@ def check_manifest(folder: RunFolder, datasets: Sequence[Dataset]) -> None:
     RunFolderError
         Names all that differs.
     """
-    manifest = read_json(folder.manifest)
-    if manifest.get("format") != FORMAT:
-        raise RunFolderError(
-            f"{folder.path} has format {manifest.get('format')}; this version reads {FORMAT}",
-            hint="Read it with the version of mlfs-dask that wrote it.",
-        )
+    manifest = read_manifest(folder.manifest)
     if folder.read_state()["state"] == "done":
         return
     differing = [

@@ -11,6 +11,7 @@ from mlfs_dask.jobs.problems import Problems
 
 # A bare word, as shells leave it of --set data.store="emotions".
 _WORD: Final = re.compile(r"[A-Za-z_./~][\w./~+-]*")
+_SHOWN: Final = 60
 _KEY: Final = re.compile(r'"([^"]*)"|([^.\s"]+)')
 
 
@@ -42,19 +43,28 @@ def apply_overrides(raw: dict[str, Any], overrides: Iterable[str], problems: Pro
             continue
         try:
             parsed = _parse(value.strip())
-        except tomllib.TOMLDecodeError:
-            problems.add("", f"--set {text}: {value!r} is no TOML value; strings need quotes")
+        except (ValueError, RecursionError):
+            shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "..."
+            problems.add("", f"--set {key}: {shown!r} is no TOML value; strings need quotes")
             continue
         _put(raw, path, parsed, text, problems)
 
 
 def _parse(value: str) -> Any:
     try:
-        return tomllib.loads(f"value = {value}")["value"]
+        parsed = tomllib.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:
         if _WORD.fullmatch(value):
             return value
         raise
+    if len(parsed) > 1:
+        raise ValueError("more than one value")
+    return parsed["value"]
+
+
+def is_position(part: str) -> bool:
+    """Whether a part of a key is a position in a list: ASCII digits only."""
+    return part.isascii() and part.isdigit()
 
 
 def _put(raw: dict[str, Any], path: list[str], value: Any, text: str, problems: Problems) -> None:
@@ -68,7 +78,7 @@ def _put(raw: dict[str, Any], path: list[str], value: Any, text: str, problems: 
                 return
             here = here.setdefault(part, {})
         elif isinstance(here, list):
-            if not part.isdigit() or int(part) >= len(here):
+            if not is_position(part) or int(part) >= len(here):
                 problems.add(
                     "", f"--set {text}: {place}: expected a position from 0 to {len(here) - 1}"
                 )

@@ -122,7 +122,8 @@ def joined(table: str, key: str | int) -> str:
     key
         Name or position.
     """
-    return f"{table}.{key}" if table else str(key)
+    name = '""' if key == "" else str(key)
+    return f"{table}.{name}" if table else name
 
 
 def shown(value: Any) -> str:

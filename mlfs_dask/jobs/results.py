@@ -7,6 +7,7 @@ however often the run was interrupted and wherever it ran; times stand in ``timi
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -22,6 +23,14 @@ from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import InputError, RunFolderError
 from mlfs_dask.jobs.journal import Journal, read_journal
 from mlfs_dask.jobs.rundir import FORMAT, RunFolder, find_run, read_json, write_bytes, write_json
+from mlfs_dask.jobs.shapes import (
+    Resolved,
+    Results,
+    Timings,
+    read_datasets,
+    read_manifest,
+    read_shaped,
+)
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.units import Unit
 
@@ -40,6 +49,10 @@ COLUMNS: Final = (
 )
 _TEXT: Final = ("dataset", "selector", "classifier", "metric")
 _WHOLE: Final = ("repeat", "fold", "n_scored")
+_REBUILD: Final = (
+    "Remove state.json from the run's folder and run the job again: its results are put together "
+    "anew from the finished units."
+)
 _RECORD: Final = (
     "problems",
     "order",
@@ -58,7 +71,7 @@ def write_results(
     units: Sequence[Unit],
     done: Collection[str],
     journal: Journal,
-) -> None:
+) -> dict[str, str]:
     """Write ``results.json``, ``evaluation.csv`` and ``timings.json``.
 
     Parameters
@@ -73,6 +86,11 @@ def write_results(
         Ids of those with a result.
     journal
         Its journal, for the times.
+
+    Returns
+    -------
+    dict
+        sha256 of results.json and evaluation.csv, by name.
     """
     finished = [unit for unit in units if unit.id in done]
     selections = [
@@ -92,6 +110,19 @@ def write_results(
     journal.sync()
     events, _ = read_journal(folder.journal)
     write_json(folder.timings, _timings(finished, events))
+    return {path.name: file_sha256(path) for path in (folder.results, folder.evaluation)}
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file, in hexadecimal.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_unit(folder: RunFolder, unit_id: str) -> dict[str, Any]:
@@ -203,25 +234,24 @@ class Run:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """Data, versions, seed and digests of the run."""
-        document: dict[str, Any] = read_json(self._folder.manifest)
-        return document
+        return read_manifest(self._folder.manifest)
 
     @cached_property
     def job(self) -> dict[str, Any]:
         """The job with all defaults."""
-        document: dict[str, Any] = read_json(self._folder.resolved)
+        document: dict[str, Any] = read_shaped(self._folder.resolved, Resolved)
         return document
 
     @cached_property
     def datasets(self) -> dict[str, Any]:
         """Name of each data set -> its feature names, label names and planted truth."""
-        document: dict[str, Any] = read_json(self._folder.datasets)
-        return document
+        needed = [dataset["name"] for dataset in self.manifest["datasets"]]
+        return read_datasets(self._folder.datasets, needed)
 
     @cached_property
     def timings(self) -> dict[str, Any]:
         """Seconds per unit."""
-        document: dict[str, Any] = read_json(self._folder.timings)
+        document: dict[str, Any] = read_shaped(self._folder.timings, Timings)
         return document
 
     @cached_property
@@ -232,7 +262,9 @@ class Run:
     @cached_property
     def selections(self) -> list[dict[str, Any]]:
         """All selections, as ``results.json`` holds them; repeat and fold None: on all rows."""
-        selections: list[dict[str, Any]] = read_json(self._folder.results)["selections"]
+        self._check_unchanged(self._folder.results)
+        document = read_shaped(self._folder.results, Results)
+        selections: list[dict[str, Any]] = document["selections"]
         return selections
 
     @cached_property
@@ -242,14 +274,24 @@ class Run:
         Fields: dataset, selector, classifier, repeat, fold, n_features, share, cost_share, metric,
         value, n_scored.
         """
+        path = self._folder.evaluation
+        if not path.exists():
+            return _structured([])
+        self._check_unchanged(path)
         try:
-            text = self._folder.evaluation.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            text = ",".join(COLUMNS)
-        header, *rows = csv.reader(io.StringIO(text))
-        if tuple(header) != COLUMNS:
-            raise RunFolderError(f"{self._folder.evaluation}: the first line is not {COLUMNS}")
-        return _structured(rows)
+            header, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8")))
+            if tuple(header) != COLUMNS:
+                raise ValueError(f"the first line is not {','.join(COLUMNS)}")
+            return _structured(rows)
+        except (ValueError, IndexError, csv.Error) as error:
+            raise RunFolderError(f"{path}: {error}", hint=_REBUILD, path=str(path)) from error
+
+    def _check_unchanged(self, path: Path) -> None:
+        """Refuse results other than those that the run wrote."""
+        written = self._folder.read_state().get("outputs", {}).get(path.name)
+        if written is not None and path.is_file() and file_sha256(path) != written:
+            problem = f"{path} was changed since the run wrote it"
+            raise RunFolderError(problem, hint=_REBUILD, path=str(path))
 
     def order(self, selector: str, dataset: str | None = None) -> IntArray:
         """Features best first, selected on all rows.

@@ -20,14 +20,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+import msgspec
+
 from mlfs_dask.errors import NotFoundError, RunFolderError
 from mlfs_dask.jobs import lock
 from mlfs_dask.storage.atomic import machine_faults, new_file, partial_path, remove
 
 FORMAT: Final = 1
+CHANGED: Final = "The file was changed. Restore it from a copy, or run the job with --force."
 State: TypeAlias = Literal[
     "queued", "running", "done", "partial", "failed", "cancelled", "interrupted"
 ]
+
+
+class _Progress(msgspec.Struct):
+    done: int
+    total: int
+
+
+class _State(msgspec.Struct):
+    """What ``state.json`` must hold."""
+
+    state: State
+    progress: _Progress
+    outputs: dict[str, str] = {}
 
 
 class RunFolder:
@@ -136,8 +152,14 @@ class RunFolder:
         if not self.state.is_file():
             return {"run": self.id, "state": "interrupted", "progress": {"done": 0, "total": 0}}
         document: dict[str, Any] = read_json(self.state)
+        try:
+            msgspec.convert(document, _State)
+        except msgspec.ValidationError as error:
+            raise RunFolderError(f"{self.state}: {error}", hint=CHANGED) from error
         if document["state"] in ("queued", "running") and lock.holder(self.lock) is None:
             document["state"] = "interrupted"
+            # Its writer died between two writes of this file: the units say how far it came.
+            document["progress"]["done"] = sum(1 for _ in self.units.glob("*.json"))
         return document
 
 
@@ -200,7 +222,7 @@ def read_json(path: Path) -> Any:
     except ValueError as error:
         raise RunFolderError(
             f"{path}: not JSON: {error}",
-            hint="The file was changed. Restore it from a copy, or run the job with --force.",
+            hint=CHANGED,
             path=str(path),
         ) from error
 

@@ -88,9 +88,9 @@ class Split(_Table, frozen=True, kw_only=True):
         Literal["kfold", "holdout"],
         Meta(description="'kfold' deals all rows; 'holdout' takes the split the store came with."),
     ] = "kfold"
-    folds: Annotated[int, Meta(ge=2, description="Number of folds of kfold.")] = 10
+    folds: Annotated[int, Meta(ge=2, le=1_000_000, description="Number of folds of kfold.")] = 10
     repeats: Annotated[
-        int, Meta(ge=1, description="How often kfold deals the rows, each time anew.")
+        int, Meta(ge=1, le=10_000, description="How often kfold deals the rows, each time anew.")
     ] = 1
 
 
@@ -147,7 +147,7 @@ class Job(_Table, frozen=True, kw_only=True):
     name: Annotated[
         str,
         Meta(
-            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$",
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}(?![\s\S])",
             description="First part of the run's id: letters, digits, '.', '_' and '-'.",
         ),
     ]

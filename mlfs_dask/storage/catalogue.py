@@ -25,6 +25,7 @@ from mlfs_dask.storage.records import ReadOptions
 from mlfs_dask.storage.store import Dataset, open_store
 
 _LOG = logging.getLogger(__name__)
+_LONGEST_NAME = 255  # bytes, of any file system in use
 
 
 class CatalogueFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -200,6 +201,12 @@ def resolve_store(name_or_path: str, *, ingest_missing: bool = True) -> Path:
         A file of the catalogue entry has other content than recorded.
     """
     path = Path(name_or_path)
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in path.parts):
+        raise NotFoundError(
+            f"there is no store {name_or_path[:60]!r}...: a part of it is longer than "
+            f"{_LONGEST_NAME} bytes",
+            hint="Give the path or the name of a store.",
+        )
     if (path / METADATA).is_file() or (path.is_dir() and path.suffix == SUFFIX):
         return path
     entry = find_entry(name_or_path)

@@ -1,0 +1,136 @@
+"""What the JSON files of a run folder must hold for a reader to go on.
+
+Only what is read is asked for; anything more is left alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from mlfs_dask.errors import RunFolderError
+from mlfs_dask.jobs.rundir import CHANGED, FORMAT, read_json
+
+
+class _Labelled(msgspec.Struct):
+    label: str
+
+
+class _Evaluate(msgspec.Struct):
+    metrics: list[str]
+    classifier: list[_Labelled]
+
+
+class Resolved(msgspec.Struct):
+    """``resolved.json``."""
+
+    name: str
+    select: list[_Labelled]
+    evaluate: _Evaluate | None
+
+
+class _DatasetEntry(msgspec.Struct):
+    name: str
+    tile: int
+
+
+class Manifest(msgspec.Struct):
+    """``manifest.json``."""
+
+    format: int
+    created: str
+    datasets: list[_DatasetEntry]
+    versions: dict[str, Any]
+
+
+class _Truth(msgspec.Struct):
+    relevant: list[int]
+
+
+class DatasetNames(msgspec.Struct):
+    """An entry of ``datasets.json``."""
+
+    features: list[str]
+    labels: list[str]
+    truth: _Truth | None
+
+
+class _Selection(msgspec.Struct):
+    dataset: str
+    selector: str
+    repeat: int | None
+    fold: int | None
+    problems: list[Any] | None
+    order: list[Any]
+    scores: list[Any]
+
+
+class Results(msgspec.Struct):
+    """``results.json``."""
+
+    selections: list[_Selection]
+
+
+class Timings(msgspec.Struct):
+    """``timings.json``."""
+
+    unit_seconds: float
+    units: list[dict[str, Any]]
+
+
+Shape: TypeAlias = Any
+_DATASETS: Final = dict[str, DatasetNames]
+
+
+def read_shaped(path: Path, shape: Shape) -> Any:
+    """Read a JSON file and check that it holds what its readers need.
+
+    Parameters
+    ----------
+    path
+        The file.
+    shape
+        A struct of this module, or a type made of them.
+
+    Returns
+    -------
+    dict
+        The document as it stands.
+
+    Raises
+    ------
+    NotFoundError
+        It is missing.
+    RunFolderError
+        It is not JSON, of another format, or lacks something.
+    """
+    document = read_json(path)
+    version = document.get("format", FORMAT) if isinstance(document, dict) else FORMAT
+    if version != FORMAT:
+        raise RunFolderError(
+            f"{path} has format {version!r}; this version reads {FORMAT}",
+            hint="Read it with the version of mlfs-dask that wrote it.",
+        )
+    try:
+        msgspec.convert(document, shape)
+    except msgspec.ValidationError as error:
+        raise RunFolderError(f"{path}: {error}", hint=CHANGED, path=str(path)) from error
+    return document
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """``manifest.json``, checked."""
+    document: dict[str, Any] = read_shaped(path, Manifest)
+    return document
+
+
+def read_datasets(path: Path, needed: list[str]) -> dict[str, Any]:
+    """``datasets.json``, checked to name the data sets of the run."""
+    document: dict[str, Any] = read_shaped(path, _DATASETS)
+    missing = [name for name in needed if name not in document]
+    if missing:
+        problem = f"{path}: the data set {missing[0]!r} is missing"
+        raise RunFolderError(problem, hint=CHANGED, path=str(path))
+    return document
