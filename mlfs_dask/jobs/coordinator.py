@@ -26,6 +26,7 @@ from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.interrupt import StopRequest, stop_on_signals
 from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.manifest import check_manifest, describe_dataset, make_manifest
+from mlfs_dask.jobs.perform import Address
 from mlfs_dask.jobs.plan import Plan, make_plan
 from mlfs_dask.jobs.progress import Progress, Silent
 from mlfs_dask.jobs.replay import finished_units
@@ -33,7 +34,7 @@ from mlfs_dask.jobs.results import read_unit, write_results
 from mlfs_dask.jobs.rundir import RunFolder, State, runs_folder, write_bytes, write_json
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.units import Unit, units_of
-from mlfs_dask.jobs.work import Address, Outcome, Task
+from mlfs_dask.jobs.work import Outcome, Task
 from mlfs_dask.storage.atomic import machine_faults, make_parent
 from mlfs_dask.storage.dataset import Dataset
 

@@ -12,31 +12,16 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 import numpy as np
 from msgspec import Struct, field
 
-from mlfs_dask import registry
-from mlfs_dask._typing import IntArray
-from mlfs_dask.errors import DegenerateInputWarning, MlfsError, StoreError
-from mlfs_dask.evaluate import protocol
-from mlfs_dask.graphs.source import Source, as_source
-from mlfs_dask.jobs.data import counts_of, fold_of
-from mlfs_dask.jobs.options import options_of
-from mlfs_dask.jobs.spec import Job, Method
-from mlfs_dask.jobs.streams import classifier_stream, selector_stream
+from mlfs_dask.errors import DegenerateInputWarning, MlfsError
+from mlfs_dask.jobs.perform import Address, perform
+from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.units import Unit
-from mlfs_dask.storage.dataset import Dataset, open_dataset
-
-
-class Address(Struct, frozen=True):
-    """Where a data set lies and what its values must be."""
-
-    path: str
-    digest: str
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -129,7 +114,8 @@ def run_task(task: Task) -> Iterator[Outcome]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DegenerateInputWarning)
             try:
-                result, notes = _run_unit(task, unit, orders)
+                address = task.addresses[unit.dataset]
+                result, notes = perform(task.job, unit, address, orders)
             except Exception as error:
                 yield _outcome(unit, started, failure=describe(error))
                 continue
@@ -166,79 +152,6 @@ def describe(error: BaseException) -> Failure:
         exit_code=known.exit_code if known else 1,
         traceback="".join(traceback.format_exception(error)),
     )
-
-
-def _run_unit(
-    task: Task, unit: Unit, orders: dict[str, IntArray]
-) -> tuple[dict[str, Any], list[str]]:
-    dataset = _open(task.addresses[unit.dataset])
-    rows = as_source(dataset)
-    if unit.kind == "select":
-        return _select(task.job, unit, _train_rows(task.job, unit, dataset, rows))
-    return _judge(task.job, unit, dataset, rows, orders)
-
-
-def _select(job: Job, unit: Unit, train: Source) -> tuple[dict[str, Any], list[str]]:
-    method = _by_label(job.select, unit.selector)
-    stream = selector_stream(job.seed, unit.selector, unit.repeat, unit.fold)
-    selector = _make("selectors", method, stream)
-    record = protocol.select(selector, train)
-    road = getattr(selector, "road_", None)
-    return record, [f"road: {road}"] if road is not None else []
-
-
-def _judge(
-    job: Job, unit: Unit, dataset: Dataset, rows: Source, orders: dict[str, IntArray]
-) -> tuple[dict[str, Any], list[str]]:
-    evaluate = job.evaluate
-    assert evaluate is not None
-    assert unit.repeat is not None
-    assert unit.fold is not None
-    fold = fold_of(job, dataset, unit.repeat, unit.fold)
-    method = _by_label(evaluate.classifier, unit.classifier)
-    stream = classifier_stream(job.seed, method.label, unit.repeat, unit.fold)
-    if unit.needs is None:
-        order, counts = np.arange(dataset.n_features), [dataset.n_features]
-    else:
-        order, counts = orders[unit.needs.id], counts_of(evaluate, dataset.n_features)
-    found = protocol.judge(
-        _make("classifiers", method, stream),
-        (rows.take(fold.train), rows.take(fold.test)),
-        (order, counts),
-        evaluate.metrics,
-        evaluate.conventions,
-    )
-    columns = ("n_features", "share", "cost_share", "metric", "value", "n_scored")
-    return {"measurements": [{c: getattr(m, c) for c in columns} for m in found]}, []
-
-
-def _train_rows(job: Job, unit: Unit, dataset: Dataset, rows: Source) -> Source:
-    if unit.fold is None or unit.repeat is None:
-        return rows
-    return rows.take(fold_of(job, dataset, unit.repeat, unit.fold).train)
-
-
-def _make(kind: registry.Kind, method: Method, stream: np.random.SeedSequence) -> Any:
-    params = dict(method.params)
-    if "random_state" in options_of(kind, method.method):
-        params.setdefault("random_state", stream)
-    return registry.load(kind, method.method)(**params)
-
-
-def _by_label(methods: tuple[Any, ...], label: str | None) -> Any:
-    return next(method for method in methods if method.label == label)
-
-
-@lru_cache(maxsize=8)
-def _open(address: Address) -> Dataset:
-    dataset = open_dataset(address.path)
-    if dataset.digest != address.digest:
-        raise StoreError(
-            f"{address.path} holds other data than at the start of the run",
-            hint="Put the old store back, or start the job again with --force.",
-            path=address.path,
-        )
-    return dataset
 
 
 def _outcome(
