@@ -6,19 +6,25 @@ what it decided::
     engine.begin()          ─> Step(state, decided=(),        request=Request(...))
     engine.advance(state, reply) ─> Step(state, decided=(c1, c2), request=Request(...) | None)
     ...                                                        stop="..." ends the loop
+    engine.replay((c1, c2))      ─> Step(state, decided=(c1, c2), request=Request(...) | None)
 
 A step without request and without stop asks for nothing: ``advance(state, None)`` goes on. Whoever
 drives an engine fulfils requests, writes down what was decided, and may stop between steps; the
-state of a run is the list of its decisions.
+state of a run is the list of its decisions, from which `replay` makes the engine's state anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 S = TypeVar("S")
+_OWN_KEYS: Final = ("step", "feature", "score", "reason")
 
 
 @dataclass(frozen=True)
@@ -50,19 +56,32 @@ class Choice:
         The method's criterion when the feature was chosen.
     reason : str
     details : mapping
-        Further numbers of the step.
+        Further plain values of the step.
     """
 
     step: int
     feature: int
     score: float
     reason: str
-    details: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         """The choice as an entry of ``path_``."""
         entry = {"step": self.step, "feature": self.feature, "score": self.score}
         return {**entry, "reason": self.reason, **self.details}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The choice that a record tells of.
+
+        Parameters
+        ----------
+        record
+            From `record`, perhaps by way of JSON; a score of None is NaN.
+        """
+        score = math.nan if record["score"] is None else record["score"]
+        details = {key: value for key, value in record.items() if key not in _OWN_KEYS}
+        return cls(record["step"], record["feature"], score, record["reason"], details)
 
 
 @dataclass(frozen=True)
@@ -96,6 +115,56 @@ class Engine(Protocol[S]):
     def advance(self, state: S, reply: Any) -> Step[S]:
         """Go on from a state with the reply to its request (None if it had none)."""
 
+    def replay(self, decided: Sequence[Choice]) -> Step[S]:
+        """The step after these decisions, with the same bits as if the loop had never stopped."""
+
+
+class SelectionStoppedError(Exception):
+    """A recorder asked the loop to stop between two steps; what was decided is recorded."""
+
+
+class Recorder(Protocol):
+    """Writes down what a loop decides, and knows what it decided before it was interrupted."""
+
+    @property
+    def earlier(self) -> Sequence[Choice]:
+        """Decisions of a loop that is taken up again; empty for a new one."""
+
+    def decided(self, choices: Sequence[Choice], seconds: float) -> None:
+        """Note the decisions of one step.
+
+        Parameters
+        ----------
+        choices
+            In order.
+        seconds
+            How long the step took, its request included.
+
+        Raises
+        ------
+        SelectionStoppedError
+            The loop shall end here.
+        """
+
+
+_RECORDER: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+
+
+@contextmanager
+def recording(recorder: Recorder) -> Iterator[None]:
+    """Have the next loop that is driven in this block recorded.
+
+    Parameters
+    ----------
+    recorder
+        For one loop: of several the first one takes it.
+    """
+    token = _RECORDER.set(recorder)
+    try:
+        yield
+    finally:
+        _RECORDER.reset(token)
+
 
 def drive(engine: Engine[Any], fulfil: Callable[[Request], Any]) -> Iterator[Step[Any]]:
     """Run an engine to its end in this process, step by step.
@@ -110,11 +179,23 @@ def drive(engine: Engine[Any], fulfil: Callable[[Request], Any]) -> Iterator[Ste
     Yields
     ------
     Step
-        After each call of the engine; the last one has ``stop`` set.
+        After each call of the engine; the last one has ``stop`` set. Under a recorder with earlier
+        decisions the first step holds all of these.
+
+    Raises
+    ------
+    SelectionStoppedError
+        The recorder ended the loop.
     """
-    step = engine.begin()
+    recorder = _RECORDER.get()
+    _RECORDER.set(None)
+    earlier = () if recorder is None else tuple(recorder.earlier)
+    step = engine.replay(earlier) if earlier else engine.begin()
     yield step
     while step.stop is None:
+        started = time.perf_counter()
         reply = None if step.request is None else fulfil(step.request)
         step = engine.advance(step.state, reply)
+        if recorder is not None and step.decided:
+            recorder.decided(step.decided, time.perf_counter() - started)
         yield step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ class EuclideanState:
     chosen: list[int]
     left: IntArray
     b: FloatArray
-    bottom: float
+    bottom: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,20 @@ class EuclideanEngine:
 
     def begin(self) -> Step[EuclideanState]:
         """Ask for the sums of all features."""
-        state = EuclideanState([], np.flatnonzero(~self.constant), np.zeros(0), 0.0)
+        state = EuclideanState([], np.flatnonzero(~self.constant), np.zeros(0))
         return Step(state, request=Request("scatter"))
+
+    def replay(self, decided: Sequence[Choice]) -> Step[EuclideanState]:
+        """Ask for the sums of all features, with these chosen already.
+
+        Parameters
+        ----------
+        decided
+            In order.
+        """
+        step = self.begin()
+        step.state.chosen.extend(choice.feature for choice in decided)
+        return Step(step.state, decided=tuple(decided), request=step.request)
 
     def advance(
         self, state: EuclideanState, reply: FloatArray | tuple[FloatArray, FloatArray]
@@ -66,13 +79,12 @@ class EuclideanEngine:
         """
         if isinstance(reply, tuple):
             a, b = reply
-            left = state.left[b[state.left] > 0]
-            state = EuclideanState([], left, b, 0.0)
-            values = a[left] / b[left]
+            state = _with_spreads(state, b)
+            if state.chosen or len(state.left) == 0:
+                return self._ask(state, ())
+            values = a[state.left] / b[state.left]
         else:
             values = reply / (state.bottom + state.b[state.left])
-        if len(state.left) == 0:
-            return Step(state, stop="no candidate left")
         index = first_at_most(values, key_cell_top(float(values.min())))
         feature = int(state.left[index])
         reason = "smallest criterion" if state.chosen else "smallest Laplacian score"
@@ -83,9 +95,22 @@ class EuclideanEngine:
             b=state.b,
             bottom=state.bottom + float(state.b[feature]),
         )
-        if len(after.left) == 0:
-            return Step(after, decided=(choice,), stop="no candidate left")
-        if len(after.chosen) >= self.limit:
-            return Step(after, decided=(choice,), stop=f"{self.limit} features chosen")
-        arguments = {"chosen": np.array(after.chosen), "candidates": after.left}
-        return Step(after, decided=(choice,), request=Request("euclidean", arguments))
+        return self._ask(after, (choice,))
+
+    def _ask(self, state: EuclideanState, decided: tuple[Choice, ...]) -> Step[EuclideanState]:
+        """The end, or the numerators of what is left."""
+        if len(state.left) == 0:
+            return Step(state, decided=decided, stop="no candidate left")
+        if len(state.chosen) >= self.limit:
+            return Step(state, decided=decided, stop=f"{self.limit} features chosen")
+        arguments = {"chosen": np.array(state.chosen), "candidates": state.left}
+        return Step(state, decided=decided, request=Request("euclidean", arguments))
+
+
+def _with_spreads(state: EuclideanState, b: FloatArray) -> EuclideanState:
+    """The state once b is known; what was chosen before adds up in the order of choice."""
+    bottom = 0.0
+    for feature in state.chosen:
+        bottom += float(b[feature])
+    left = np.setdiff1d(state.left[b[state.left] > 0], state.chosen, assume_unique=True)
+    return EuclideanState(state.chosen, left, b, bottom)

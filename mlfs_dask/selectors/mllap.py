@@ -12,6 +12,7 @@ The first feature is the one of smallest a / b; then, round by round, the one th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -82,6 +83,19 @@ class TraceRatioEngine:
         state = TraceRatioState([], np.flatnonzero(~self.constant), nothing, nothing, 0.0, 0.0)
         return Step(state, request=Request("scatter"))
 
+    def replay(self, decided: Sequence[Choice]) -> Step[TraceRatioState]:
+        """Ask for the sums of all features, with these chosen already.
+
+        Parameters
+        ----------
+        decided
+            In order.
+        """
+        step = self.begin()
+        step.state.chosen.extend(choice.feature for choice in decided)
+        step.state.left = np.setdiff1d(step.state.left, step.state.chosen, assume_unique=True)
+        return Step(step.state, decided=tuple(decided), request=step.request)
+
     def advance(
         self, state: TraceRatioState, reply: tuple[FloatArray, FloatArray] | None
     ) -> Step[TraceRatioState]:
@@ -95,12 +109,20 @@ class TraceRatioEngine:
             a and b of all features, shape (n_features,) each; None in later steps.
         """
         if reply is not None:
-            a, b = reply
-            usable = state.left[b[state.left] > 0]
-            state = TraceRatioState(state.chosen, usable, a[usable], b[usable], 0.0, 0.0)
+            state = _with_sums(state, *reply)
         decided, state = _choose(state, _BATCH)
         stop = "no candidate left" if len(state.left) == 0 else None
         return Step(state, decided=decided, stop=stop)
+
+
+def _with_sums(state: TraceRatioState, a: FloatArray, b: FloatArray) -> TraceRatioState:
+    """The state once a and b are known; what was chosen before adds up in the order of choice."""
+    top = bottom = 0.0
+    for feature in state.chosen:
+        top += float(a[feature])
+        bottom += float(b[feature])
+    left = state.left[b[state.left] > 0]
+    return TraceRatioState(state.chosen, left, a[left], b[left], top, bottom)
 
 
 def _choose(state: TraceRatioState, count: int) -> tuple[tuple[Choice, ...], TraceRatioState]:
