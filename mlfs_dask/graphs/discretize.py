@@ -1,0 +1,212 @@
+"""The bins of a source's features, found in passes over its tiles; X is never sorted.
+
+The value that a column is cut at is found by its digits: pass after pass, each column counts the
+next eight bits of its values in the order of their keys, among those that begin as the value
+sought does. At most eight passes whatever n is, with 2 KiB per column; columns of two values, and
+those whose middle value is zero (text), are settled before::
+
+    extremes ──> two values: cut at the lower ──┐
+    signs    ──> middle value zero: cut at 0  ──┼──> Bins
+    digits   ──> the middle value of the rest ──┘
+
+All counts are integers: the bins are the same whatever the tiles.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mlfs_dask._typing import BoolArray, FloatArray, IntArray
+from mlfs_dask.graphs.columns import make_columns
+from mlfs_dask.graphs.executor import Executor
+from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.statistics import ColumnSummary
+from mlfs_dask.graphs.tiles import TileTask, tile_tasks
+from mlfs_dask.kernels.discretize import (
+    Bins,
+    bins_of_columns,
+    count_digits,
+    csr_sides,
+    dense_sides,
+    make_bins,
+    middle_rank,
+    sortable_keys,
+    values_of_keys,
+)
+
+# Columns whose digits are counted at a time: their counts take 1 MiB.
+_RUN = 512
+
+
+def find_bins(source: Source, summary: ColumnSummary, executor: Executor) -> Bins:
+    """Two bins of equal frequency for each numeric feature, the categories of nominal ones.
+
+    Parameters
+    ----------
+    source, summary
+        Rows without missing values, and what is known of their features.
+    executor
+        Where to run.
+
+    Returns
+    -------
+    Bins
+        Bin 1 of a numeric feature holds the rows above the value of rank round(n / 2); a feature
+        of two values keeps them, a constant one is all in bin 0.
+
+    Examples
+    --------
+    >>> from mlfs_dask.graphs.executor import InProcess
+    >>> from mlfs_dask.graphs.source import as_source
+    >>> from mlfs_dask.graphs.statistics import summarize_columns
+    >>> rows = as_source(np.array([[4.0, 7], [1, 9], [3, 9], [2, 9]]))
+    >>> find_bins(rows, summarize_columns(rows), InProcess(1)).cut.tolist()
+    [2.0, 7.0]
+    """
+    columns = make_columns(source, summary, executor)
+    coded = ~np.isnan(columns.code)
+    cut = summary.low.copy()
+    cut[columns.feature[coded]] = np.nan
+    unsettled = ~(summary.constant | summary.binary | np.isnan(cut))
+    if unsettled.any():
+        _cut_in_the_middle(source, summary, unsettled, cut, executor)
+    return make_bins(cut, columns.feature[coded], columns.code[coded])
+
+
+def bins_of_features(
+    source: Source, bins: Bins, features: IntArray, executor: Executor
+) -> IntArray:
+    """Bin of every row in some features.
+
+    Parameters
+    ----------
+    source, bins
+        Rows and the bins of their features.
+    features : ndarray of int64, shape (n_chosen,)
+    executor
+        Where to run.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_samples, n_chosen)
+        Numbered from 0 inside each feature.
+    """
+    parts = list(executor.map(_bins_of_tile, tile_tasks(source), executor.share(bins), features))
+    return np.concatenate(parts) if parts else np.zeros((0, len(features)), dtype=np.int64)
+
+
+def _bins_of_tile(task: TileTask, bins: Bins, features: IntArray) -> IntArray:
+    [block] = task.load()
+    chosen = block[:, features]
+    values = chosen.toarray() if sp.issparse(chosen) else np.ascontiguousarray(chosen)
+    return bins_of_columns(values, np.asarray(features, dtype=np.int64), bins)
+
+
+def _cut_in_the_middle(
+    source: Source,
+    summary: ColumnSummary,
+    unsettled: BoolArray,
+    cut: FloatArray,
+    executor: Executor,
+) -> None:
+    """Set ``cut`` of the unsettled features."""
+    below, zero, two_valued = _sides(source, summary, executor)
+    rank = middle_rank(source.n_samples)
+    middle_is_zero = (below < rank) & (rank <= below + zero)
+    cut[unsettled & ~two_valued & middle_is_zero] = 0.0
+    rest = np.flatnonzero(unsettled & ~two_valued & ~middle_is_zero)
+    for lo in range(0, len(rest), _RUN):
+        which = rest[lo : lo + _RUN]
+        cut[which] = _values_of_rank(source, which, rank, zero[which], executor)
+
+
+def _sides(
+    source: Source, summary: ColumnSummary, executor: Executor
+) -> tuple[IntArray, IntArray, BoolArray]:
+    """Negative values and zeros of each column, and whether it has two values only."""
+    d = source.n_features
+    below, other = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.int64)
+    two_valued = np.ones(d, dtype=bool)
+    extremes = executor.share((summary.low, summary.high))
+    for part in executor.map(_sides_of_tile, tile_tasks(source), extremes):
+        below += part[0]
+        other += part[1]
+        two_valued &= part[2]
+    if not source.is_sparse:
+        return below, other, two_valued
+    zero = source.n_samples - below - other
+    # An omitted zero between the extremes is a third value.
+    two_valued &= (zero == 0) | (summary.low == 0) | (summary.high == 0)
+    return below, zero, two_valued
+
+
+def _sides_of_tile(
+    task: TileTask, extremes: tuple[FloatArray, FloatArray]
+) -> tuple[IntArray, IntArray, BoolArray]:
+    [block] = task.load()
+    d = block.shape[1]
+    below, other = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.int64)
+    two_valued = np.ones(d, dtype=bool)
+    if sp.issparse(block):
+        csr_sides(block.data, block.indices, *extremes, below, other, two_valued)
+    else:
+        dense_sides(block, *extremes, below, other, two_valued)
+    return below, other, two_valued
+
+
+def _values_of_rank(
+    source: Source, which: IntArray, rank: int, zero: IntArray, executor: Executor
+) -> FloatArray:
+    """The value of a rank in each of some columns, which is not zero."""
+    prefix = np.zeros(len(which), dtype=np.uint64)
+    left = np.full(len(which), rank, dtype=np.int64)
+    zero_key = int(sortable_keys(np.zeros(1))[0])
+    known = 0
+    for shift in range(56, -8, -8):
+        counts = np.zeros((len(which), 256), dtype=np.int64)
+        occupied = 0
+        digits = (prefix, np.uint64(known), np.uint64(shift))
+        for part, bits in executor.map(_digits_of_tile, tile_tasks(source), which, digits):
+            counts += part
+            occupied |= bits
+        if source.is_sparse:
+            same = prefix == np.uint64(zero_key & known)
+            counts[same, (zero_key >> shift) & 255] += zero[same]
+        upto = np.cumsum(counts, axis=1)
+        digit = (upto < left[:, None]).sum(axis=1)
+        left -= np.where(digit > 0, upto[np.arange(len(which)), digit - 1], 0)
+        prefix |= digit.astype(np.uint64) << np.uint64(shift)
+        known |= 255 << shift
+        if occupied & ~known == 0:
+            break
+    # Bits that no value has: 0, which is 1 in the key of a negative value.
+    negative = prefix >> np.uint64(63) == 0
+    prefix[negative] |= np.uint64(~known & (2**64 - 1))
+    return values_of_keys(prefix)
+
+
+def _digits_of_tile(
+    task: TileTask, which: IntArray, digits: tuple[NDArray[np.uint64], np.uint64, np.uint64]
+) -> tuple[IntArray, int]:
+    [block] = task.load()
+    values: Any
+    if sp.issparse(block):
+        number = np.full(block.shape[1], -1, dtype=np.int64)
+        number[which] = np.arange(len(which))
+        place = number[block.indices]
+        # Zeros, stored or not, are counted from their number.
+        wanted = np.flatnonzero((place >= 0) & (block.data != 0))
+        values, place = block.data[wanted], place[wanted]
+    else:
+        values = block[:, which].ravel()
+        place = np.tile(np.arange(len(which)), block.shape[0])
+    values = values.astype(np.float64)
+    counts = np.zeros((len(which), 256), dtype=np.int64)
+    count_digits(sortable_keys(values), place, *digits, counts)
+    # The sign stands in the first digit, which is always looked at.
+    bits = (values + 0.0).view(np.uint64)
+    return counts, int(np.bitwise_or.reduce(bits)) if len(bits) else 0
