@@ -14,6 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.progress import Progress
+    from mlfs_dask.jobs.steps import Steps
     from mlfs_dask.jobs.work import Outcome
 
 _LINE_SECONDS: Final = 5.0
@@ -39,6 +40,10 @@ class UntilHungUp:
     def start(self, run: str, *, done: int, total: int, where: str) -> None:
         """Begin to count."""
         self._tell(lambda shown: shown.start(run, done=done, total=total, where=where))
+
+    def step(self, steps: Steps) -> None:
+        """Show that a long unit moves."""
+        self._tell(lambda shown: shown.step(steps))
 
     def unit(self, outcome: Outcome) -> None:
         """Count."""
@@ -67,6 +72,15 @@ class Lines:
     def start(self, run: str, *, done: int, total: int, where: str) -> None:
         """Begin to count."""
         self._done, self._total = done, total
+
+    def step(self, steps: Steps) -> None:
+        """Say now and then how far a selector is."""
+        if time.monotonic() - self._last >= _LINE_SECONDS:
+            self._last = time.monotonic()
+            decided = steps.first + len(steps.decided)
+            click.echo(
+                f"{self._done} of {self._total} units; in hand: {decided} decisions", err=True
+            )
 
     def unit(self, outcome: Outcome) -> None:
         """Count, and say so now and then."""
@@ -104,6 +118,11 @@ class Bar:
         )
         self._progress.start()
         self._task = self._progress.add_task("", total=total, completed=done)
+
+    def step(self, steps: Steps) -> None:
+        """Show that a long unit moves."""
+        decided = steps.first + len(steps.decided)
+        self._progress.update(self._task, description=f"{decided} decisions")
 
     def unit(self, outcome: Outcome) -> None:
         """Move on by one."""

@@ -101,7 +101,7 @@ def _show(finished: Finished, *, as_json: bool) -> None:
 
     done = Run(finished.folder)
     if as_json:
-        failed = [str(outcome.unit) for outcome in finished.failures]
+        failed = [str(unit) for unit, _ in finished.failures]
         extra = {"already_finished": not finished.fresh, "failed": failed}
         print_json({**summary_document(done), **extra})
         return
@@ -113,12 +113,12 @@ def _show(finished: Finished, *, as_json: bool) -> None:
 def _fail_if_partial(finished: Finished, command: str) -> None:
     from mlfs_dask.errors import InputError, MlfsError
 
-    failures = [o.failure for o in finished.failures if o.failure is not None]
+    failures = [failure for _, failure in finished.failures]
     if not failures:
         return
     root = [failure for failure in failures if failure.error != "NotRun"] or failures
     message = root[0].message
-    first = next(o.unit for o in finished.failures if o.failure is root[0])
+    first = next(unit for unit, failure in finished.failures if failure is root[0])
     kind = InputError if all(failure.exit_code == 2 for failure in failures) else MlfsError
     hint = f"{root[0].hint} " if root[0].hint else ""
     raise kind(

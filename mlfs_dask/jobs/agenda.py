@@ -30,6 +30,8 @@ class Agenda:
         Name of a data set -> its sizes.
     done
         Ids of the units that are finished.
+    failed
+        Ids of units that failed before and are not tried again; nor is what judges them.
 
     Attributes
     ----------
@@ -50,11 +52,13 @@ class Agenda:
         units: Sequence[Unit],
         sizes: Mapping[str, Sizes],
         done: Iterable[str] = (),
+        failed: Iterable[str] = (),
     ) -> None:
         self._done = set(done)
-        self._failed: set[str] = set()
+        self._failed = set(failed)
+        settled = self._done | self._failed
         cost = {unit.id: seconds(job, unit, sizes[unit.dataset]) for unit in units}
-        groups = _grouped([unit for unit in units if unit.id not in self._done], cost)
+        groups = _grouped([unit for unit in units if unit.id not in settled], cost)
         weight = {id(group): sum(cost[unit.id] for unit in group) for group in groups}
         self.groups = sorted(groups, key=lambda group: -weight[id(group)])
         self._waiting = list(self.groups)

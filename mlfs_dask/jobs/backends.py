@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import logging
 import math
+import queue
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
+import msgspec
+
 from mlfs_dask.jobs.sizes import parse_bytes
-from mlfs_dask.jobs.work import Outcome, Task, describe, run_task, run_whole_task
+from mlfs_dask.jobs.steps import Steps
+from mlfs_dask.jobs.work import (
+    Outcome,
+    Task,
+    describe,
+    run_task,
+    run_whole_task,
+    stop_session,
+    topic_of,
+)
 
 _QUEUED_PER_WORKER: Final = 2
 _COUNT_SECONDS: Final = 2.0
+_LOOK_SECONDS: Final = 0.2
 _START_TIMEOUT: Final = "180s"  # starting processes on a machine that is busy with other things
 _LOG = logging.getLogger(__name__)
 # One thread per task: the workers themselves fill the cores.
@@ -25,6 +38,22 @@ _THREADS: Final = (
     "OPENBLAS_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
+
+
+class Listener(Protocol):
+    """What a backend needs of the coordinator; called in the coordinator's thread only."""
+
+    def steps(self, steps: Steps) -> None:
+        """A selector decided something."""
+
+    def incident(self, message: str) -> None:
+        """Something happened that the user should know of."""
+
+    def should_stop(self) -> bool:
+        """Whether tasks shall end after the step in hand."""
+
+    def renewed(self, task: Task) -> Task:
+        """The same task with the decisions known by now."""
 
 
 class Backend(Protocol):
@@ -55,7 +84,7 @@ class Backend(Protocol):
         """Hand in a task."""
 
     def collect(self) -> Iterator[Outcome]:
-        """Outcomes of the next task that ends; waits for it."""
+        """Outcomes of the next task that ends; waits for it and passes its steps on meanwhile."""
 
 
 class InProcess:
@@ -63,14 +92,14 @@ class InProcess:
 
     Parameters
     ----------
-    should_stop
-        Asked between units; a unit that is running is finished.
+    listener
+        The coordinator.
     """
 
     description = "in this process"
 
-    def __init__(self, should_stop: Callable[[], bool] = lambda: False) -> None:
-        self._should_stop = should_stop
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
         self._task: Task | None = None
 
     def __enter__(self) -> Self:
@@ -96,12 +125,8 @@ class InProcess:
     def collect(self) -> Iterator[Outcome]:
         """Outcomes, each as soon as its unit is done."""
         task, self._task = self._task, None
-        if task is None:
-            return
-        for outcome in run_task(task):
-            yield outcome
-            if self._should_stop():
-                return
+        if task is not None:
+            yield from run_task(task, self._listener.steps, self._listener.should_stop)
 
 
 class OnClient:
@@ -111,20 +136,26 @@ class OnClient:
     ----------
     client : distributed.Client
         A connected client.
+    listener
+        The coordinator.
+    session
+        As in the tasks.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, listener: Listener, session: str) -> None:
         self._client = client
-        self._completed: Any = None
-        self._tasks: dict[str, Task] = {}
+        self._listener = listener
+        self._session = session
+        self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._tasks: dict[str, tuple[Task, Any]] = {}
         self._n_workers = 0
         self._counted = -math.inf
+        self._told_to_stop = False
         self.description = "on a Dask cluster"
 
     def __enter__(self) -> Self:
-        from distributed import as_completed
-
-        self._completed = as_completed([], loop=self._client.loop)
+        self._client.subscribe_topic(topic_of(self._session), self._on_steps)
+        self._client.subscribe_topic("all", self._on_event)
         return self
 
     def __exit__(
@@ -133,7 +164,20 @@ class OnClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._client.status == "running":
+            for topic in (topic_of(self._session), "all"):
+                self._client.unsubscribe_topic(topic)
+            if self._tasks:  # left behind by an error: a worker must not go on for nobody
+                self._stop_workers()
         self._tasks.clear()
+
+    def _on_steps(self, event: tuple[float, Any]) -> None:
+        self._inbox.put(("steps", event[1]))
+
+    def _on_event(self, event: tuple[float, Any]) -> None:
+        message = event[1]
+        if message.get("action") == "remove-worker" and not message.get("expected", False):
+            self._inbox.put(("lost", message))
 
     @property
     def has_room(self) -> bool:
@@ -157,20 +201,55 @@ class OnClient:
         """Send a task to the cluster."""
         key = f"units-{task.name}-{uuid.uuid4().hex[:8]}"
         future = self._client.submit(run_whole_task, task, key=key, pure=False)
-        self._tasks[key] = task
-        self._completed.add(future)
+        self._tasks[key] = (task, future)
+        future.add_done_callback(lambda future: self._inbox.put(("ended", future)))
 
     def collect(self) -> Iterator[Outcome]:
         """Outcomes of the next task that ends, wherever it ran."""
-        future = next(self._completed)
-        task = self._tasks.pop(future.key)
+        while True:
+            if self._listener.should_stop():
+                self._stop_workers()
+            try:
+                kind, content = self._inbox.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                continue
+            if kind == "steps":
+                for steps in content:
+                    self._listener.steps(msgspec.convert(steps, Steps))
+            elif kind == "lost":
+                self._worker_lost(content)
+            elif content.key in self._tasks:
+                yield from self._outcomes(content)
+                return
+
+    def _outcomes(self, future: Any) -> list[Outcome]:
+        task, _ = self._tasks.pop(future.key)
         try:
-            outcomes = future.result()
+            outcomes: list[Outcome] = future.result()
         except Exception as error:  # the task itself catches what its units raise
             _LOG.warning("task %s was lost: %s", task.name, error)
             outcomes = [_lost(unit, error) for unit in task.units]
         future.release()
-        yield from outcomes
+        return outcomes
+
+    def _worker_lost(self, message: dict[str, Any]) -> None:
+        """Note it; the scheduler starts its tasks anew, here they get the decisions made since."""
+        lost = [key for key in message["processing-tasks"] if key in self._tasks]
+        self._listener.incident(
+            f"worker {message['worker']} was lost with {len(lost)} tasks in hand, which start anew"
+        )
+        for key in lost:
+            task, future = self._tasks[key]
+            renewed = self._listener.renewed(task)
+            if renewed != task:
+                del self._tasks[key]
+                future.cancel()
+                self.submit(renewed)
+
+    def _stop_workers(self) -> None:
+        if not self._told_to_stop:
+            self._told_to_stop = True
+            self._client.run(stop_session, self._session, wait=False, on_error="ignore")
 
 
 class LocalProcesses(OnClient):
@@ -182,10 +261,18 @@ class LocalProcesses(OnClient):
         Number of processes.
     memory_per_worker
         For example ``"4 GiB"``; by default an equal share of the machine's.
+    listener, session
+        As in `OnClient`.
     """
 
-    def __init__(self, n_workers: int, memory_per_worker: str | None = None) -> None:
-        super().__init__(None)
+    def __init__(
+        self,
+        n_workers: int,
+        memory_per_worker: str | None,
+        listener: Listener,
+        session: str,
+    ) -> None:
+        super().__init__(None, listener, session)
         self._wanted = n_workers
         self._memory = parse_bytes(memory_per_worker) if memory_per_worker else "auto"
         self._stack = ExitStack()

@@ -21,22 +21,18 @@ class StopRequest:
 
 
 @contextmanager
-def stop_on_signals(tell: Callable[[str], None]) -> Iterator[StopRequest]:
+def stop_on_signals(request: StopRequest, tell: Callable[[str], None]) -> Iterator[None]:
     """Catch SIGINT and SIGTERM while the block runs.
 
     Parameters
     ----------
+    request
+        Becomes true once a signal came; a second one raises KeyboardInterrupt.
     tell
         Called with the name of the first signal.
-
-    Yields
-    ------
-    StopRequest
-        True once a signal came; a second one raises KeyboardInterrupt.
     """
-    request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
-        yield request  # only the main thread may set handlers
+        yield  # only the main thread may set handlers
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -49,7 +45,7 @@ def stop_on_signals(tell: Callable[[str], None]) -> Iterator[StopRequest]:
     try:
         for number in before:
             signal.signal(number, handle)
-        yield request
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

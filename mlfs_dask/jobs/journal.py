@@ -11,7 +11,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -45,24 +45,55 @@ def read_journal(path: Path) -> tuple[list[dict[str, Any]], int]:
     RunFolderError
         A line other than the last was changed or lost.
     """
-    data = path.read_bytes() if path.exists() else b""
     events: list[dict[str, Any]] = []
     size = 0
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines[:-1], start=1):
-        event = _parse(line, expected=len(events) + 1)
-        if event is None:
-            if number == len(lines) - 1 and not lines[-1]:
-                break
-            raise RunFolderError(
-                f"{path}:{number}: this line of the journal was changed or one before it is lost",
-                hint="Restore the run folder from a copy, or start the job again with --force.",
-                path=str(path),
-                line=number,
-            )
+    for event, end in iter_journal(path):
         events.append(event)
-        size += len(line) + 1
+        size = end
     return events, size
+
+
+def iter_journal(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
+    """Events of a journal one by one, in memory that does not grow with it.
+
+    Parameters
+    ----------
+    path
+        The journal; a missing one has no events.
+
+    Yields
+    ------
+    event : dict
+        Without its checksum.
+    end : int
+        Bytes up to the end of its line.
+
+    Raises
+    ------
+    RunFolderError
+        A line other than the last was changed or lost. A torn last line is dropped.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        line, end, number = file.readline(), 0, 0
+        while line:
+            after = file.readline()
+            number += 1
+            event = _parse(line[:-1], expected=number) if line.endswith(b"\n") else None
+            if event is None and not after:
+                return
+            if event is None:
+                raise RunFolderError(
+                    f"{path}:{number}: this line of the journal was changed or one before it is "
+                    "lost",
+                    hint="Restore the run folder from a copy, or start the job again with --force.",
+                    path=str(path),
+                    line=number,
+                )
+            end += len(line)
+            yield event, end
+            line = after
 
 
 def _parse(line: bytes, expected: int) -> dict[str, Any] | None:
@@ -84,20 +115,27 @@ class Journal:
     ----------
     path
         The journal; a torn last line is cut off.
+    replay
+        Told each event that stands there already, in order.
     batch_seconds
         How long a line may stay unsynced.
-
-    Attributes
-    ----------
-    events : list of dict
-        What stood there when it was opened.
     """
 
-    def __init__(self, path: Path, *, batch_seconds: float = _BATCH_SECONDS) -> None:
-        self.events, size = read_journal(path)
+    def __init__(
+        self,
+        path: Path,
+        replay: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        batch_seconds: float = _BATCH_SECONDS,
+    ) -> None:
+        size = self._seq = 0
+        for event, end in iter_journal(path):
+            self._seq += 1
+            size = end
+            if replay is not None:
+                replay(event)
         self._path = path
         self._batch_seconds = batch_seconds
-        self._seq = len(self.events)
         self._unsynced: list[Path] = []
         self._dirty_since: float | None = None
         self._lock = threading.Condition()
@@ -134,7 +172,8 @@ class Journal:
         Parameters
         ----------
         event
-            What happened: ``start``, ``unit``, ``failed``, ``incident``, ``stop`` or ``finish``.
+            What happened: ``start``, ``step``, ``unit``, ``failed``, ``incident``, ``stop`` or
+            ``finish``.
         files
             Files the line speaks of, to be synced before it.
         **facts

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
+
 from mlfs_dask.errors import RunFolderError
 from mlfs_dask.jobs.digest import job_digest, versions
-from mlfs_dask.jobs.rundir import FORMAT, RunFolder
+from mlfs_dask.jobs.rundir import CHANGED, FORMAT, RunFolder, read_json
 from mlfs_dask.jobs.shapes import read_manifest
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.storage.dataset import Dataset
@@ -69,13 +71,38 @@ def describe_dataset(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def check_manifest(folder: RunFolder, datasets: Sequence[Dataset]) -> None:
+def saved_job(folder: RunFolder) -> Job:
+    """The job of a run, from its folder alone; its stores are where they were at the start.
+
+    Parameters
+    ----------
+    folder
+        A run that exists.
+
+    Raises
+    ------
+    RunFolderError
+        A file of the folder was changed.
+    """
+    document = read_json(folder.resolved)
+    try:
+        job = msgspec.convert(document, Job)
+    except msgspec.ValidationError as error:
+        raise RunFolderError(f"{folder.resolved}: {error}", hint=CHANGED) from error
+    paths = tuple(dataset["path"] for dataset in read_manifest(folder.manifest)["datasets"])
+    stores = paths[0] if len(paths) == 1 else paths
+    return msgspec.structs.replace(job, data=msgspec.structs.replace(job.data, store=stores))
+
+
+def check_manifest(folder: RunFolder, job: Job, datasets: Sequence[Dataset]) -> None:
     """Refuse to go on with a run if what decides its bits has changed.
 
     Parameters
     ----------
     folder
-        A run that exists; its id has the job's digest in it.
+        A run that exists.
+    job
+        The job as it is now.
     datasets
         The data sets as they are now.
 
@@ -91,11 +118,18 @@ def check_manifest(folder: RunFolder, datasets: Sequence[Dataset]) -> None:
         f"{name}: {before.get(name)} then, {now.get(name)} now"
         for before, now, keys in (
             (manifest["versions"], versions(), _NUMERIC),
-            (_tiles(manifest["datasets"]), {f"tile of {d.name}": d.tile for d in datasets}, None),
+            (
+                _facts(manifest["datasets"]),
+                _facts([{"name": d.name, "tile": d.tile, "digest": d.digest} for d in datasets]),
+                None,
+            ),
         )
         for name in (keys or before)
         if before.get(name) != now.get(name)
     ]
+    digest = job_digest(job, [(dataset.name, dataset.digest) for dataset in datasets])
+    if not differing and digest != manifest["job_digest"]:
+        differing.append(f"job: digest {manifest['job_digest'][:10]} then, {digest[:10]} now")
     if differing:
         lines = "".join(f"\n  {line}" for line in differing)
         raise RunFolderError(
@@ -105,5 +139,9 @@ def check_manifest(folder: RunFolder, datasets: Sequence[Dataset]) -> None:
         )
 
 
-def _tiles(datasets: list[dict[str, Any]]) -> dict[str, Any]:
-    return {f"tile of {dataset['name']}": dataset["tile"] for dataset in datasets}
+def _facts(datasets: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        f"{fact} of {dataset['name']}": dataset[fact]
+        for dataset in datasets
+        for fact in ("digest", "tile")
+    }

@@ -18,6 +18,7 @@ from mlfs_dask.jobs.options import options_of
 from mlfs_dask.jobs.spec import Job, Method
 from mlfs_dask.jobs.streams import classifier_stream, selector_stream
 from mlfs_dask.jobs.units import Unit
+from mlfs_dask.selectors.engine import Recorder, recording
 from mlfs_dask.storage.dataset import Dataset, open_dataset
 
 
@@ -29,7 +30,11 @@ class Address(Struct, frozen=True):
 
 
 def perform(
-    job: Job, unit: Unit, address: Address, orders: dict[str, IntArray]
+    job: Job,
+    unit: Unit,
+    address: Address,
+    orders: dict[str, IntArray],
+    recorder: Recorder,
 ) -> tuple[dict[str, Any], list[str]]:
     """Do a unit.
 
@@ -43,6 +48,8 @@ def perform(
         Of the unit's data set.
     orders
         Id of a select unit done before -> its features best first.
+    recorder
+        Told what the selector decides, step by step.
 
     Returns
     -------
@@ -59,15 +66,18 @@ def perform(
     dataset = _open(address)
     rows = as_source(dataset)
     if unit.kind == "select":
-        return _select(job, unit, _train_rows(job, unit, dataset, rows))
+        return _select(job, unit, _train_rows(job, unit, dataset, rows), recorder)
     return _judge(job, unit, dataset, rows, orders)
 
 
-def _select(job: Job, unit: Unit, train: Source) -> tuple[dict[str, Any], list[str]]:
+def _select(
+    job: Job, unit: Unit, train: Source, recorder: Recorder
+) -> tuple[dict[str, Any], list[str]]:
     method = _by_label(job.select, unit.selector)
     stream = selector_stream(job.seed, unit.selector, unit.repeat, unit.fold)
     selector = _make("selectors", method, stream)
-    record = protocol.select(selector, train)
+    with recording(recorder):
+        record = protocol.select(selector, train)
     road = getattr(selector, "road_", None)
     return record, [f"road: {road}"] if road is not None else []
 

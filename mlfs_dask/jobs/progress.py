@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.work import Outcome
 
 
@@ -21,6 +22,15 @@ class Progress(Protocol):
             Units finished before, and all units.
         where
             Place in words.
+        """
+
+    def step(self, steps: Steps) -> None:
+        """A selector decided something.
+
+        Parameters
+        ----------
+        steps
+            What, and where it stands.
         """
 
     def unit(self, outcome: Outcome) -> None:
@@ -46,6 +56,9 @@ class Silent:
     """Tells nobody."""
 
     def start(self, run: str, *, done: int, total: int, where: str) -> None:
+        """Say nothing."""
+
+    def step(self, steps: Steps) -> None:
         """Say nothing."""
 
     def unit(self, outcome: Outcome) -> None:

@@ -9,6 +9,7 @@
       units/<unit-id>.json                        result of each finished unit
       results.json  evaluation.csv  timings.json  put together at the end
       report.html  log.txt  state.json  lock
+      cancel                                      there while somebody wants the run to stop
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class RunFolder:
         self.log = path / "log.txt"
         self.state = path / "state.json"
         self.lock = path / "lock"
+        self.cancel = path / "cancel"
 
     @property
     def id(self) -> str:
@@ -262,11 +264,12 @@ def find_run(name: str | Path, runs: Path | None = None) -> RunFolder:
         f"{problem} {str(name)!r} in {runs}",
         hint=f"There are: {names}." if names else "There is no run yet: `mlfs run JOB` starts one.",
         name=str(name),
+        candidates=[run.id for run in found],
     )
 
 
 def all_runs(runs: Path | None = None) -> list[RunFolder]:
-    """All runs in a folder, by id.
+    """All runs in a folder, by id; hidden names are on their way out.
 
     Parameters
     ----------
@@ -275,4 +278,4 @@ def all_runs(runs: Path | None = None) -> list[RunFolder]:
     """
     runs = runs or runs_folder()
     folders = sorted(runs.iterdir()) if runs.is_dir() else []
-    return [run for run in map(RunFolder, folders) if run.exists]
+    return [run for run in map(RunFolder, folders) if run.exists and run.id[:1] != "."]

@@ -33,6 +33,8 @@ class Resolved(msgspec.Struct):
 
 class _DatasetEntry(msgspec.Struct):
     name: str
+    path: str
+    digest: str
     tile: int
 
 
@@ -40,6 +42,8 @@ class Manifest(msgspec.Struct):
     """``manifest.json``."""
 
     format: int
+    run: str
+    job_digest: str
     created: str
     datasets: list[_DatasetEntry]
     versions: dict[str, Any]

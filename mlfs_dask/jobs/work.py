@@ -1,18 +1,17 @@
 """What a worker does: the units of one task, one after the other.
 
-Goes in: addresses and parameters. Comes out: one small JSON document per unit. A unit that fails
-is told with its traceback and the others go on.
+Goes in: addresses and parameters. Comes out: one small JSON document per unit, and before that what
+its selector decides, step by step. A unit that fails is told with its traceback and the others go
+on.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
@@ -21,7 +20,12 @@ from msgspec import Struct, field
 from mlfs_dask.errors import DegenerateInputWarning, MlfsError
 from mlfs_dask.jobs.perform import Address, perform
 from mlfs_dask.jobs.spec import Job
+from mlfs_dask.jobs.steps import Steps, StepSender, UnitRecorder, this_worker
 from mlfs_dask.jobs.units import Unit
+from mlfs_dask.selectors.engine import SelectionStoppedError
+
+_stopped: Final[set[str]] = set()
+"""Sessions whose tasks this process shall leave off; a coordinator says so by `stop_session`."""
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -30,7 +34,9 @@ class Task(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     name
-        Unique within a run.
+        Unique within a session.
+    session
+        The coordinator's call that handed it out.
     job
         The resolved job.
     addresses
@@ -39,13 +45,17 @@ class Task(Struct, frozen=True, kw_only=True):
         What to do, selections before what judges them.
     orders
         Id of a select unit done before -> its features best first.
+    decided
+        Id of a select unit -> records of what it decided before it was interrupted.
     """
 
     name: str
+    session: str
     job: Job
     addresses: dict[str, Address]
     units: tuple[Unit, ...]
     orders: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    decided: dict[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -68,6 +78,17 @@ class Failure(Struct, frozen=True, kw_only=True):
     hint: str | None
     exit_code: int
     traceback: str
+
+    @classmethod
+    def from_event(cls, event: dict[str, Any]) -> Self:
+        """The failure that a line of the journal tells of.
+
+        Parameters
+        ----------
+        event
+            A ``failed`` event.
+        """
+        return cls(**{name: event[name] for name in cls.__struct_fields__})
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -97,25 +118,38 @@ class Outcome(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def run_task(task: Task) -> Iterator[Outcome]:
+def run_task(
+    task: Task,
+    tell: Callable[[Steps], None],
+    should_stop: Callable[[], bool],
+) -> Iterator[Outcome]:
     """Do the units of a task; yields each outcome as it comes.
 
     Parameters
     ----------
     task
         What to do.
+    tell
+        Takes what selectors decide, step by step.
+    should_stop
+        Asked between steps and units; once it is true the rest is left undone.
     """
     orders = {unit: np.array(order, dtype=np.int64) for unit, order in task.orders.items()}
     for unit in task.units:
+        if should_stop():
+            return
         if unit.needs is not None and unit.needs.id not in orders:
             yield _outcome(unit, 0.0, failure=_not_selected(unit))
             continue
+        recorder = UnitRecorder(unit.id, task.decided.get(unit.id, ()), tell, should_stop)
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DegenerateInputWarning)
             try:
                 address = task.addresses[unit.dataset]
-                result, notes = perform(task.job, unit, address, orders)
+                result, notes = perform(task.job, unit, address, orders, recorder)
+            except SelectionStoppedError:
+                return
             except Exception as error:
                 yield _outcome(unit, started, failure=describe(error))
                 continue
@@ -126,14 +160,40 @@ def run_task(task: Task) -> Iterator[Outcome]:
 
 
 def run_whole_task(task: Task) -> list[Outcome]:
-    """Do the units of a task on a Dask worker.
+    """Do the units of a task on a Dask worker; its steps are sent as events of the session.
 
     Parameters
     ----------
     task
         What to do.
     """
-    return list(run_task(task))
+    from distributed import get_worker
+
+    worker, topic = get_worker(), topic_of(task.session)
+    with StepSender(lambda steps: worker.log_event(topic, steps)) as tell:
+        return list(run_task(task, tell, lambda: task.session in _stopped))
+
+
+def topic_of(session: str) -> str:
+    """Topic of the events that a session's tasks send.
+
+    Parameters
+    ----------
+    session
+        As in `Task`.
+    """
+    return f"mlfs-steps-{session}"
+
+
+def stop_session(session: str) -> None:
+    """Have this process leave off a session's tasks after the step in hand.
+
+    Parameters
+    ----------
+    session
+        As in `Task`.
+    """
+    _stopped.add(session)
 
 
 def describe(error: BaseException) -> Failure:
@@ -168,7 +228,7 @@ def _outcome(
         payload=None if result is None else msgspec.json.encode(document),
         failure=failure,
         seconds=time.perf_counter() - started if started else 0.0,
-        worker=f"{socket.gethostname()}:{os.getpid()}",
+        worker=this_worker(),
         notes=notes,
     )
 

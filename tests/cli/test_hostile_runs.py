@@ -139,6 +139,9 @@ def test_a_run_goes_on_when_nobody_reads_its_progress():
         def start(self, run, *, done, total, where):
             pass
 
+        def step(self, steps):
+            pass
+
         def unit(self, outcome):
             self.told += 1
             raise BrokenPipeError

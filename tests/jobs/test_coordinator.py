@@ -114,6 +114,9 @@ class StopAfter:
     def start(self, run, *, done, total, where):
         self.done_before = done
 
+    def step(self, steps):
+        pass
+
     def unit(self, outcome):
         self.left -= 1
         if self.left == 0:

@@ -37,6 +37,9 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(run_tiny, tmp_path):
         def start(self, run, *, done, total, where):
             pass
 
+        def step(self, steps):
+            pass
+
         def unit(self, outcome):
             if not self.killed:
                 self.killed = True
