@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.storage import atomic
 from mlfs_dask.storage.export.arff import export_meka, export_mulan
+from mlfs_dask.storage.export.columns import Columns, Table
 from mlfs_dask.storage.export.npz import export_npz
 from mlfs_dask.storage.export.parts import Exported
 from mlfs_dask.storage.export.text import export_csv, export_libsvm
@@ -18,7 +20,7 @@ from mlfs_dask.storage.store import Dataset
 
 __all__ = ["FORMATS", "ExportReport", "export_store"]
 
-FORMATS: Final[dict[str, Callable[[Dataset, Path, bool], Exported]]] = {
+FORMATS: Final[dict[str, Callable[[Table, Path, bool], Exported]]] = {
     "npz": export_npz,
     "arff": export_mulan,
     "meka": export_meka,
@@ -56,9 +58,14 @@ class ExportReport(msgspec.Struct, frozen=True):
 
 
 def export_store(
-    dataset: Dataset, output: Path, format: str | None = None, *, overwrite: bool = False
+    dataset: Dataset,
+    output: Path,
+    format: str | None = None,
+    *,
+    features: Sequence[int] | IntArray | None = None,
+    overwrite: bool = False,
 ) -> ExportReport:
-    """Write a store as a file of another format.
+    """Write a store, or some of its features, as a file of another format.
 
     Parameters
     ----------
@@ -70,6 +77,8 @@ def export_store(
     format
         ``"npz"`` (the whole store), ``"arff"`` (Mulan's ARFF + XML), ``"meka"``, ``"csv"`` or
         ``"libsvm"``; by default what the name's ending tells.
+    features : sequence of int, optional
+        Indices of the features to write, all by default; the columns keep the order of the store.
     overwrite
         Replace existing files.
 
@@ -80,7 +89,7 @@ def export_store(
     Raises
     ------
     InputError
-        Unknown format; values or names that the format would not give back.
+        Unknown format; values or names that the format would not give back; no such feature.
     StoreError
         A file exists and `overwrite` is false.
     MachineError
@@ -94,7 +103,7 @@ def export_store(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = ArrayTable([[1.0], [0.0]], [[1], [0]], feature_cost=[3.0])
     ...     dataset = ingest(table, Path(folder) / "tiny.zarr")
-    ...     export_store(dataset, Path(folder) / "tiny.csv").not_held
+    ...     export_store(dataset, Path(folder) / "tiny.csv", features=[0]).not_held
     ('the costs of the features',)
     """
     name = format or _BY_SUFFIX.get(Path(output.name.removesuffix(".gz")).suffix)
@@ -105,7 +114,8 @@ def export_store(
             else f"the ending of {output.name!r} does not tell a format",
             hint=f"Give --format, one of {', '.join(FORMATS)}.",
         )
+    table = dataset if features is None else Columns(dataset, features)
     with atomic.machine_faults("write", output):
         atomic.make_parent(output)
-        exported = FORMATS[name](dataset, output, overwrite)
+        exported = FORMATS[name](table, output, overwrite)
     return ExportReport(name, tuple(str(file) for file in exported.files), exported.not_held)

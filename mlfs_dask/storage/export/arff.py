@@ -18,6 +18,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from mlfs_dask._typing import AnyArray, ByteArray
 from mlfs_dask.errors import InputError
+from mlfs_dask.storage.export.columns import Table
 from mlfs_dask.storage.export.parts import (
     Exported,
     check_distinct_names,
@@ -28,14 +29,13 @@ from mlfs_dask.storage.export.parts import (
 )
 from mlfs_dask.storage.readers.coding import feature_table
 from mlfs_dask.storage.records import NOMINAL, SPLIT_TEST, SPLIT_TRAIN
-from mlfs_dask.storage.store import Dataset
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.+-]+")
 _HARMLESS = re.compile(r"\w[\w.-]*")
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
-def export_mulan(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
+def export_mulan(dataset: Table, output: Path, overwrite: bool) -> Exported:
     """Write Mulan's ARFF (labels last) and the XML that names the labels.
 
     Parameters
@@ -58,7 +58,7 @@ def export_mulan(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
     return Exported((*exported.files, xml), exported.not_held)
 
 
-def export_meka(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
+def export_meka(dataset: Table, output: Path, overwrite: bool) -> Exported:
     """Write MEKA's ARFF: labels first, their number as ``-C`` in the relation.
 
     Parameters
@@ -73,7 +73,7 @@ def export_meka(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
     return _export(dataset, output, overwrite, labels_first=True)
 
 
-def _export(dataset: Dataset, output: Path, overwrite: bool, *, labels_first: bool) -> Exported:
+def _export(dataset: Table, output: Path, overwrite: bool, *, labels_first: bool) -> Exported:
     check_distinct_names(dataset)
     declared, swapped = _declared_values(dataset)
     table = _Table(dataset, declared, labels_first)
@@ -99,7 +99,7 @@ class _Table:
     """Declarations and rows of one ARFF table, spelled."""
 
     def __init__(
-        self, dataset: Dataset, declared: dict[int, tuple[str, ...]], labels_first: bool
+        self, dataset: Table, declared: dict[int, tuple[str, ...]], labels_first: bool
     ) -> None:
         self.dataset = dataset
         self.labels_first = labels_first
@@ -174,7 +174,7 @@ class _Table:
         return tokens[code]
 
 
-def _declared_values(dataset: Dataset) -> tuple[dict[int, tuple[str, ...]], list[str]]:
+def _declared_values(dataset: Table) -> tuple[dict[int, tuple[str, ...]], list[str]]:
     """Declared values of the nominal features, and what reading them back would change."""
     declared, swapped = {}, []
     for f in np.flatnonzero(dataset.feature_kind == NOMINAL).tolist():

@@ -11,14 +11,14 @@ from scipy.sparse import csr_matrix
 
 from mlfs_dask._typing import AnyArray
 from mlfs_dask.storage import atomic
+from mlfs_dask.storage.export.columns import Table, row_bounds
 from mlfs_dask.storage.export.parts import Exported, left_out
 from mlfs_dask.storage.readers import npz_layout as layout
-from mlfs_dask.storage.store import Dataset
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # same bytes whenever it is written
 
 
-def export_npz(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
+def export_npz(dataset: Table, output: Path, overwrite: bool) -> Exported:
     """Write the archive that `mlfs_dask.storage.readers` reads back to the same digest.
 
     Parameters
@@ -43,14 +43,14 @@ def export_npz(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
             _write_sparse(archive, dataset)
         else:
             rows = (np.asarray(batch.X) for batch in dataset.batches())
-            _write(archive, layout.KEY_X, dataset.X.shape, dataset.x_dtype, rows)
+            shape = (dataset.n_samples, dataset.n_features)
+            _write(archive, layout.KEY_X, shape, dataset.x_dtype, rows)
     return Exported((output,), left_out(dataset, {"names", "kinds", "costs", "split"}))
 
 
-def _write_sparse(archive: zipfile.ZipFile, dataset: Dataset) -> None:
-    indptr = dataset.X.indptr
-    assert indptr is not None
-    shape = np.array(dataset.X.shape, dtype=np.int64)
+def _write_sparse(archive: zipfile.ZipFile, dataset: Table) -> None:
+    indptr = row_bounds(dataset)
+    shape = np.array([dataset.n_samples, dataset.n_features], dtype=np.int64)
     entries = (int(indptr[-1]),)
     data = (np.asarray(rows.data) for rows in _csr_rows(dataset))
     indices = (rows.indices.astype(np.int32, copy=False) for rows in _csr_rows(dataset))
@@ -60,7 +60,7 @@ def _write_sparse(archive: zipfile.ZipFile, dataset: Dataset) -> None:
     _write(archive, layout.KEY_X_INDICES, entries, np.dtype(np.int32), indices)
 
 
-def _csr_rows(dataset: Dataset) -> Iterator[csr_matrix]:
+def _csr_rows(dataset: Table) -> Iterator[csr_matrix]:
     return (batch.X for batch in dataset.batches())
 
 

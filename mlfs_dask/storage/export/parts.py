@@ -15,8 +15,8 @@ import numpy as np
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.storage import atomic
+from mlfs_dask.storage.export.columns import Table
 from mlfs_dask.storage.records import NOMINAL, SPLIT_TEST, SPLIT_TRAIN
-from mlfs_dask.storage.store import Dataset
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Exported:
     not_held: tuple[str, ...]
 
 
-def left_out(dataset: Dataset, held: Set[str]) -> tuple[str, ...]:
+def left_out(dataset: Table, held: Set[str]) -> tuple[str, ...]:
     """Parts that a store has and a format does not hold.
 
     Parameters
@@ -50,7 +50,7 @@ def left_out(dataset: Dataset, held: Set[str]) -> tuple[str, ...]:
     return tuple(text for part, (text, there) in present.items() if there and part not in held)
 
 
-def check_distinct_names(dataset: Dataset) -> None:
+def check_distinct_names(dataset: Table) -> None:
     """Refuse a feature and a label of one name, where a file holds both side by side.
 
     Parameters
@@ -90,7 +90,7 @@ def number(value: float) -> str:
     return repr(value)
 
 
-def has_missing(dataset: Dataset) -> bool:
+def has_missing(dataset: Table) -> bool:
     """Whether any value of X is missing.
 
     Parameters
@@ -106,7 +106,7 @@ def has_missing(dataset: Dataset) -> bool:
     )
 
 
-def has_two_sides(dataset: Dataset) -> bool:
+def has_two_sides(dataset: Table) -> bool:
     """Whether each row is a training or a test row and both occur: then two files hold the split.
 
     Parameters

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 from mlfs_dask._typing import ByteArray
 from mlfs_dask.errors import MissingValuesError
+from mlfs_dask.storage.export.columns import Table
 from mlfs_dask.storage.export.parts import (
     Exported,
     check_distinct_names,
@@ -21,10 +22,9 @@ from mlfs_dask.storage.export.parts import (
     text_file,
 )
 from mlfs_dask.storage.records import RowBatch
-from mlfs_dask.storage.store import Dataset
 
 
-def export_csv(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
+def export_csv(dataset: Table, output: Path, overwrite: bool) -> Exported:
     """Write a header of names and a line for each row: features, then labels; missing is empty.
 
     Nominal features are written as their codes.
@@ -69,7 +69,7 @@ def _cells(batch: RowBatch, is_sparse: bool) -> Iterator[list[str]]:
         yield ["" if v != v else number(float(v)) for v in row] + [str(m) for m in marks]
 
 
-def export_libsvm(dataset: Dataset, output: Path, overwrite: bool) -> Exported:
+def export_libsvm(dataset: Table, output: Path, overwrite: bool) -> Exported:
     """Write a line for each row: labels by position, then entries ``index:value``, both from 1.
 
     Parameters
@@ -114,7 +114,7 @@ def _entries(X: csr_matrix, Y: ByteArray) -> Iterator[str]:
         yield labels + " " + " ".join(cells) + "\n"
 
 
-def _libsvm_left_out(dataset: Dataset, last_feature: int, last_label: int) -> tuple[str, ...]:
+def _libsvm_left_out(dataset: Table, last_feature: int, last_label: int) -> tuple[str, ...]:
     notes = list(left_out(dataset, set()))
     empty = dataset.n_features - 1 - last_feature
     if empty:
