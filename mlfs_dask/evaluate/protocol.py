@@ -13,17 +13,20 @@ get a source of training rows only.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from mlfs_dask._typing import ByteArray, Conventions, FloatArray, IntArray
+from mlfs_dask._typing import AnyArray, ByteArray, Conventions, FloatArray, IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.evaluate import splits
+from mlfs_dask.evaluate.grouped import groups
 from mlfs_dask.evaluate.metrics import METRICS, score_all
+from mlfs_dask.evaluate.stratified import iterative
 from mlfs_dask.graphs.source import Source
 
 
@@ -62,18 +65,24 @@ class Splitting:
     Attributes
     ----------
     kind
-        ``"kfold"`` or ``"holdout"``.
+        ``"kfold"``, ``"iterative"``, ``"groups"`` or ``"holdout"``.
     folds, repeats, seed
-        Of ``kfold``.
+        Of all kinds but ``holdout``.
+    Y : ndarray of 0 and 1, shape (n_samples, n_labels), or None
+        Labels of all rows, for ``iterative``.
+    codes : ndarray of int64, shape (n_samples,), or None
+        Group of each row, for ``groups``.
     """
 
     kind: str
     folds: int = 10
     repeats: int = 1
     seed: int = 0
+    Y: ByteArray | None = field(default=None, repr=False, compare=False)
+    codes: IntArray | None = field(default=None, repr=False, compare=False)
 
     def fold(self, number: tuple[int, int], n_samples: int, split: ByteArray | None) -> splits.Fold:
-        """One fold, without making the others.
+        """One fold; the others of its repeat are at hand afterwards.
 
         Parameters
         ----------
@@ -87,12 +96,13 @@ class Splitting:
         Raises
         ------
         InputError
-            Fewer rows than folds; no split shipped, or one without training or test rows.
+            Fewer rows or groups than folds; no split shipped, or one without training or test
+            rows; labels or groups that are not given for each row.
         """
         if self.kind == "holdout":
             return splits.holdout(np.zeros(n_samples, np.uint8) if split is None else split)
         repeat, fold = number
-        test = _parts(n_samples, self.folds, self.seed, repeat)[fold]
+        test = self._tests(n_samples, repeat)[fold]
         made = splits.folds_from_tests(n_samples, [test], repeat)[0]
         return replace(made, fold=fold)
 
@@ -102,10 +112,48 @@ class Splitting:
             return iter([(0, 0)])
         return ((repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds))
 
+    def _tests(self, n_samples: int, repeat: int) -> list[IntArray]:
+        """Test rows of all folds of a repeat."""
+        if self.kind == "kfold":
+            return _kfold(n_samples, self.folds, self.seed, repeat)
+        if self.kind not in ("iterative", "groups"):
+            raise InputError(
+                f"kind = {self.kind!r}: expected 'kfold', 'iterative', 'groups' or 'holdout'"
+            )
+        known = self.Y if self.kind == "iterative" else self.codes
+        name = "labels" if self.kind == "iterative" else "groups"
+        if known is None or len(known) != n_samples:
+            count = "none" if known is None else len(known)
+            raise InputError(
+                f'kind = "{self.kind}" needs the {name} of all {n_samples} rows; given: {count}'
+            )
+        return _informed(self.kind, _Content(known), self.folds, self.seed, repeat)
+
 
 @lru_cache(maxsize=4)
-def _parts(n_samples: int, folds: int, seed: int, repeat: int) -> list[IntArray]:
+def _kfold(n_samples: int, folds: int, seed: int, repeat: int) -> list[IntArray]:
     return splits.kfold(n_samples, folds, seed, repeat)
+
+
+class _Content:
+    """An array as a key: equal to another with the same values."""
+
+    def __init__(self, array: AnyArray) -> None:
+        self.array = np.ascontiguousarray(array)
+        digest = hashlib.blake2b(self.array.data, digest_size=16)
+        self._key = (self.array.shape, self.array.dtype.str, digest.digest())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=4)
+def _informed(kind: str, known: _Content, folds: int, seed: int, repeat: int) -> list[IntArray]:
+    deal = iterative if kind == "iterative" else groups
+    return deal(known.array, folds, seed, repeat)
 
 
 def select(selector: Any, train: Source) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 A split kind only has to say the *test rows* of each fold; :func:`folds_from_tests` makes the folds.
 All randomness comes from ``SeedSequence(seed, spawn_key=(0, repeat))``, never from a global
-generator, so a fold depends on nothing but n, the number of folds, the seed and the repeat.
+generator, so a fold depends on nothing but n, the number of folds, the seed and the repeat (and on
+the labels or groups, where a kind looks at them: :mod:`mlfs_dask.evaluate.stratified`,
+:mod:`mlfs_dask.evaluate.grouped`).
 """
 
 from __future__ import annotations
@@ -81,11 +83,8 @@ def kfold(n_samples: int, folds: int, seed: int, repeat: int = 0) -> list[IntArr
     >>> [rows.tolist() for rows in kfold(7, 3, seed=0)]
     [[0, 1, 5], [2, 6], [3, 4]]
     """
-    _check_folds(n_samples, folds)
-    _check_not_negative("seed", seed)
-    _check_not_negative("repeat", repeat)
-    stream = np.random.SeedSequence(seed, spawn_key=(FOLD_STREAM, repeat))
-    order = np.random.default_rng(stream).permutation(n_samples).astype(np.int64)
+    check_folds(n_samples, folds)
+    order = fold_generator(seed, repeat).permutation(n_samples).astype(np.int64)
     return [np.sort(part) for part in np.array_split(order, folds)]
 
 
@@ -226,18 +225,41 @@ def constant_labels(Y: Any, folds: Iterable[Fold]) -> list[ConstantLabel]:
     return found
 
 
-def _fold(repeat: int, number: int, train: IntArray, test: IntArray) -> Fold:
-    for rows, role in ((train, "training"), (test, "test")):
-        if len(rows) == 0:
-            raise InputError(
-                f"repeat {repeat}, fold {number} (counted from 0) has no {role} rows",
-                repeat=repeat,
-                fold=number,
-            )
-    return Fold(repeat, number, train.astype(np.int64), test.astype(np.int64))
+def fold_generator(seed: int, repeat: int) -> np.random.Generator:
+    """Generator of the stream that draws the folds of one repeat.
+
+    Parameters
+    ----------
+    seed
+        Of the job.
+    repeat
+        Counted from 0.
+
+    Raises
+    ------
+    InputError
+        One of them is negative.
+    """
+    _check_not_negative("seed", seed)
+    _check_not_negative("repeat", repeat)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(FOLD_STREAM, repeat)))
 
 
-def _check_folds(n_samples: int, folds: int) -> None:
+def check_folds(n_samples: int, folds: int) -> None:
+    """Refuse a number of folds that cannot be.
+
+    Parameters
+    ----------
+    n_samples
+        Number of rows.
+    folds
+        Asked for.
+
+    Raises
+    ------
+    InputError
+        Fewer than two folds, more folds than rows.
+    """
     if folds < 2:
         raise InputError(
             f"folds = {folds}: at least 2 are needed",
@@ -250,6 +272,17 @@ def _check_folds(n_samples: int, folds: int) -> None:
             hint=f"At most {n_samples} folds leave a row to test in each.",
             folds=folds,
         )
+
+
+def _fold(repeat: int, number: int, train: IntArray, test: IntArray) -> Fold:
+    for rows, role in ((train, "training"), (test, "test")):
+        if len(rows) == 0:
+            raise InputError(
+                f"repeat {repeat}, fold {number} (counted from 0) has no {role} rows",
+                repeat=repeat,
+                fold=number,
+            )
+    return Fold(repeat, number, train.astype(np.int64), test.astype(np.int64))
 
 
 def _check_not_negative(name: str, value: int) -> None:

@@ -14,49 +14,26 @@ depend on chunks, workers or on what runs where.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import copy
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.errors import InputError, StoreError
+from mlfs_dask.graphs.backing import ArrayBacking, Backing, DaskBacking, TileItem
 from mlfs_dask.graphs.inputs import Block, as_block, as_labels, feature_vector, fill_missing
+from mlfs_dask.graphs.missing import MissingCells
+from mlfs_dask.graphs.tilecache import TileCache
 from mlfs_dask.storage.dataset import Dataset, open_dataset
+
+__all__ = ["DEFAULT_TILE", "MissingCells", "Source", "TileItem", "as_source", "load_block"]
 
 DEFAULT_TILE = 4096
 # Tiles of stores kept decoded per process: folds of one job read the same tiles again and again.
 _CACHE_BYTES = 256 * 2**20
-
-
-@dataclass(frozen=True, eq=False)
-class TileItem:
-    """A small reference to the rows of one tile, cheap to send to a worker.
-
-    Exactly one of ``address``, ``array`` and ``dependency`` says where the rows are: a store, this
-    process's memory, or a Dask future or delayed object.
-    """
-
-    start: int
-    stop: int
-    local: IntArray | None = None  # rows inside the tile; None: all
-    address: str | None = None
-    digest: str | None = None  # of the store at the address when the source was made
-    array: Any = None
-    dependency: Any = None
-    fill: FloatArray | None = None  # imputed value per feature; None: missing values stay
-
-    def attached(self, array: Any) -> TileItem:
-        """The same rows, held in memory by ``array`` (the whole tile's rows)."""
-        return replace(self, array=array, dependency=None)
-
-    def detached(self) -> TileItem:
-        """The same reference without its dependency, to be sent beside it."""
-        return replace(self, dependency=None)
 
 
 def load_block(item: TileItem) -> Block:
@@ -67,17 +44,30 @@ def load_block(item: TileItem) -> Block:
     item
         From :meth:`Source.item`.
     """
+    block = _whole_tile(item)
+    if item.local is not None:
+        block = block[item.local]
+    if item.features is not None:
+        block = _columns(block, item.features)
+    return block if item.fill is None else fill_missing(block, item.fill)
+
+
+def _whole_tile(item: TileItem) -> Block:
+    """All rows and features of a tile, without its missing cells."""
     if item.address is not None and item.digest is not None:
-        block = _read_tile(item.address, item.digest, item.start, item.stop)
-    elif item.dependency is not None:
+        return _read_tile(item.address, item.digest, item.start, item.stop, item.missing)
+    if item.dependency is not None:
         block = as_block(item.dependency.compute(scheduler="synchronous"))
     elif sp.issparse(item.array):
         block = item.array
     else:
         block = as_block(item.array)
-    if item.local is not None:
-        block = block[item.local]
-    return block if item.fill is None else fill_missing(block, item.fill)
+    return block if item.missing is None else item.missing.inject(block, item.start)
+
+
+def _columns(block: Block, features: IntArray) -> Block:
+    # Indexing a dense block by a list of columns would give it in Fortran's order.
+    return block[:, features] if sp.issparse(block) else np.take(block, features, axis=1)
 
 
 class Source:
@@ -103,18 +93,11 @@ class Source:
         Tile ``t`` holds the source's rows ``offsets[t]:offsets[t + 1]``.
     """
 
-    def __init__(
-        self,
-        backing: _Backing,
-        *,
-        tile: int,
-        rows: IntArray | None = None,
-        Y: ByteArray | None = None,
-        fill: FloatArray | None = None,
-    ) -> None:
+    def __init__(self, backing: Backing, *, tile: int, Y: ByteArray | None = None) -> None:
         self._backing = backing
-        self._rows = rows
-        self._fill = fill
+        self._rows: IntArray | None = None
+        self._features: IntArray | None = None
+        self._fill: FloatArray | None = None
         self.tile = tile
         self.Y = Y
         self.n_features = backing.n_features
@@ -123,8 +106,12 @@ class Source:
         self.feature_kind = backing.feature_kind
         self.feature_cost = backing.feature_cost
         self.feature_names = backing.feature_names
-        self.n_samples = backing.n_rows if rows is None else len(rows)
-        starts = np.arange(0, backing.n_rows + tile, tile).clip(max=backing.n_rows)
+        self._lay_tiles()
+
+    def _lay_tiles(self) -> None:
+        n_rows, rows = self._backing.n_rows, self._rows
+        self.n_samples = n_rows if rows is None else len(rows)
+        starts = np.arange(0, n_rows + self.tile, self.tile).clip(max=n_rows)
         bounds = starts if rows is None else np.searchsorted(rows, starts)
         held = np.flatnonzero(np.diff(bounds))
         self._tiles = held
@@ -141,7 +128,8 @@ class Source:
             local = self._rows[self.offsets[t] : self.offsets[t + 1]] - start
             if len(local) == stop - start:
                 local = None
-        return replace(self._backing.item(start, stop), local=local, fill=self._fill)
+        whole = self._backing.item(start, stop)
+        return replace(whole, local=local, features=self._features, fill=self._fill)
 
     def items(self) -> list[TileItem]:
         """References to all tiles, in tile order."""
@@ -151,7 +139,7 @@ class Source:
         """Rows of tile ``t``, loaded here."""
         return load_block(self.item(t))
 
-    def take(self, rows: IntArray) -> Source:
+    def take(self, rows: IntArray) -> Self:
         """The source of some of these rows; tiles stay those of the store.
 
         Parameters
@@ -167,21 +155,92 @@ class Source:
         rows = np.asarray(rows, dtype=np.int64)
         if len(rows) and (rows[0] < 0 or rows[-1] >= self.n_samples or np.any(np.diff(rows) <= 0)):
             raise InputError("rows must be strictly increasing positions of this source")
-        return Source(
-            self._backing,
-            tile=self.tile,
-            rows=rows if self._rows is None else self._rows[rows],
-            Y=None if self.Y is None else self.Y[rows],
-            fill=self._fill,
-        )
+        other = copy.copy(self)
+        other._rows = rows if self._rows is None else self._rows[rows]
+        other.Y = None if self.Y is None else self.Y[rows]
+        other._lay_tiles()
+        return other
 
-    def filled(self, values: FloatArray) -> Source:
+    def filled(self, values: FloatArray) -> Self:
         """The same rows with missing values replaced by ``values`` (n_features,)."""
-        return Source(self._backing, tile=self.tile, rows=self._rows, Y=self.Y, fill=values)
+        other = copy.copy(self)
+        other._fill = values
+        return other
 
-    def with_labels(self, Y: ByteArray | None) -> Source:
+    def with_labels(self, Y: ByteArray | None) -> Self:
         """The same rows with other labels, shape (n_samples, n_labels)."""
-        return Source(self._backing, tile=self.tile, rows=self._rows, Y=Y, fill=self._fill)
+        other = copy.copy(self)
+        other.Y = Y
+        return other
+
+    def with_costs(self, costs: FloatArray | None) -> Self:
+        """The same rows with other test costs of the features.
+
+        Parameters
+        ----------
+        costs : array-like of float, shape (n_features,), or None
+            Not negative; of the features kept, if :meth:`keep_features` came first.
+
+        Raises
+        ------
+        InputError
+            Another shape, a cost that is negative or not a number.
+        """
+        other = copy.copy(self)
+        other.feature_cost = None if costs is None else _checked_costs(costs, self.n_features)
+        return other
+
+    def with_missing(self, cells: MissingCells) -> Self:
+        """The same rows as if cells of the data set they come from were missing.
+
+        Cells are drawn for rows and features as the data set counts them, whatever was taken or
+        kept before; values filled in by :meth:`filled` fill them too. Labels stay.
+
+        Parameters
+        ----------
+        cells
+            Which.
+
+        Raises
+        ------
+        InputError
+            Cells were taken away before.
+        """
+        if self._backing.missing is not None:
+            raise InputError(f"cells are already missing by {self._backing.missing}")
+        other = copy.copy(self)
+        other._backing = self._backing.with_missing(cells)
+        other.dtype = other._backing.dtype
+        return other
+
+    def keep_features(self, features: IntArray) -> Self:
+        """The same rows with some of their features; names, kinds and costs follow.
+
+        Parameters
+        ----------
+        features : ndarray of int64
+            Positions of features in this source, strictly increasing, at least one.
+
+        Raises
+        ------
+        InputError
+            None, not strictly increasing or out of range.
+        """
+        kept = np.asarray(features, dtype=np.int64)
+        in_order = len(kept) > 0 and kept[0] >= 0 and bool(np.all(np.diff(kept) > 0))
+        if not in_order or kept[-1] >= self.n_features:
+            raise InputError(
+                "features must be strictly increasing positions of this source, at least one"
+            )
+        other = copy.copy(self)
+        other._features = kept if self._features is None else self._features[kept]
+        other._fill = None if self._fill is None else self._fill[kept]
+        other.n_features = len(kept)
+        other.feature_kind = self.feature_kind[kept]
+        other.feature_cost = None if self.feature_cost is None else self.feature_cost[kept]
+        names = self.feature_names
+        other.feature_names = None if names is None else tuple(names[f] for f in kept)
+        return other
 
 
 def as_source(
@@ -230,9 +289,7 @@ def as_source(
         if np.any(backing.feature_kind > 1):
             raise InputError("feature_kind holds values other than 0 (numeric) and 1 (nominal)")
     if feature_cost is not None:
-        backing.feature_cost = feature_vector(feature_cost, "feature_cost", n_features, np.float64)
-        if not np.all(backing.feature_cost >= 0):
-            raise InputError("feature_cost holds values that are negative or not a number")
+        backing.feature_cost = _checked_costs(feature_cost, n_features)
     labels = X.Y if Y is None and isinstance(X, Dataset) else Y
     return Source(
         backing,
@@ -241,38 +298,14 @@ def as_source(
     )
 
 
-class _Backing:
-    """Where whole rows come from; ``item(start, stop)`` refers to a range of them."""
-
-    n_rows: int
-    n_features: int
-    tile: int
-    is_sparse: bool
-    dtype: np.dtype[Any]
-    feature_kind: ByteArray
-    feature_cost: FloatArray | None = None
-    feature_names: tuple[str, ...] | None = None
-
-    def item(self, start: int, stop: int) -> TileItem:
-        """Reference to rows ``start:stop``."""
-        raise TypeError(f"{type(self).__name__} holds no rows")
+def _checked_costs(costs: Any, n_features: int) -> FloatArray:
+    checked = feature_vector(costs, "feature_cost", n_features, np.float64)
+    if not np.all(checked >= 0):
+        raise InputError("feature_cost holds values that are negative or not a number")
+    return checked
 
 
-class _ArrayBacking(_Backing):
-    def __init__(self, X: Block, tile: int, names: tuple[str, ...] | None) -> None:
-        self._X = X
-        self.n_rows, self.n_features = X.shape
-        self.tile = tile
-        self.is_sparse = sp.issparse(X)
-        self.dtype = X.dtype
-        self.feature_kind = np.zeros(self.n_features, dtype=np.uint8)
-        self.feature_names = names
-
-    def item(self, start: int, stop: int) -> TileItem:
-        return TileItem(start, stop, array=self._X[start:stop])
-
-
-class _StoreBacking(_Backing):
+class _StoreBacking(Backing):
     def __init__(self, dataset: Dataset) -> None:
         self._path, self._digest = dataset.path, dataset.digest
         self.n_rows, self.n_features = dataset.n_samples, dataset.n_features
@@ -284,92 +317,30 @@ class _StoreBacking(_Backing):
         self.feature_names = dataset.feature_names
 
     def item(self, start: int, stop: int) -> TileItem:
-        return TileItem(start, stop, address=self._path, digest=self._digest)
+        return TileItem(start, stop, address=self._path, digest=self._digest, missing=self.missing)
 
 
-class _DaskBacking(_Backing):
-    """Blocks of a dask array regrouped to tiles; on the cluster if a client is there."""
-
-    def __init__(self, X: Any, tile: int) -> None:
-        if X.ndim != 2 or any(not np.isfinite(n) for n in X.shape):
-            raise InputError(
-                f"X is a dask array of shape {X.shape}; expected two known dimensions",
-                hint="Call X.compute_chunk_sizes() first.",
-            )
-        self.n_rows, self.n_features = (int(n) for n in X.shape)
-        self.tile = tile
-        self.dtype = np.dtype(X.dtype)
-        self.is_sparse = sp.issparse(getattr(X, "_meta", None))
-        self.feature_kind = np.zeros(self.n_features, dtype=np.uint8)
-        tiles = X.rechunk({0: tile, 1: -1}).to_delayed()[:, 0] if self.n_rows else []
-        self._parts: Sequence[Any] = list(tiles)
-        client = _current_client()
-        if client is not None and self._parts:
-            self._parts = client.compute(self._parts)
-
-    def item(self, start: int, stop: int) -> TileItem:
-        return TileItem(start, stop, dependency=self._parts[start // self.tile])
-
-
-def _current_client() -> Any:
-    from mlfs_dask.graphs.executor import OnCluster, get_executor
-
-    executor = get_executor()
-    return executor._client if isinstance(executor, OnCluster) else None
-
-
-def _make_backing(X: Any, tile: int) -> _Backing:
+def _make_backing(X: Any, tile: int) -> Backing:
     if isinstance(X, Dataset):
         return _StoreBacking(X)
     if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
-        return _DaskBacking(X, tile)
+        return DaskBacking(X, tile)
     names = None
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         names = tuple(str(name) for name in X.columns)
         X = X.to_numpy()
     block = as_block(X)
-    return _ArrayBacking(block, tile, names)
+    return ArrayBacking(block, tile, names)
 
 
-class _TileCache:
-    """Decoded tiles of stores, least recently used dropped first, bounded in bytes."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
-        self._bytes = 0
-        self._held: OrderedDict[tuple[str, str, int, int], Block] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, dataset: Dataset, start: int, stop: int) -> Block:
-        key = (dataset.path, dataset.digest, start, stop)
-        with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-                return self._held[key]
-        block = dataset.X[start:stop]
-        size = _block_bytes(block)
-        if size <= self._limit // 4:
-            with self._lock:
-                if key not in self._held:
-                    self._held[key] = block
-                    self._bytes += size
-                while self._bytes > self._limit:
-                    _, dropped = self._held.popitem(last=False)
-                    self._bytes -= _block_bytes(dropped)
-        return block
-
-
-def _block_bytes(block: Block) -> int:
-    if sp.issparse(block):
-        return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
-    return int(block.nbytes)
-
-
-_cache = _TileCache(_CACHE_BYTES)
+_cache = TileCache(_CACHE_BYTES)
 _opened: dict[tuple[str, str], Dataset] = {}
 
 
-def _read_tile(address: str, digest: str, start: int, stop: int) -> Block:
+def _read_tile(
+    address: str, digest: str, start: int, stop: int, missing: MissingCells | None
+) -> Block:
+    """Rows of a store with their missing cells taken away, once for all folds."""
     dataset = _opened.get((address, digest))
     if dataset is None:
         dataset = open_dataset(address)
@@ -379,4 +350,9 @@ def _read_tile(address: str, digest: str, start: int, stop: int) -> Block:
                 hint="Start the run again on the new store.",
             )
         _opened[address, digest] = dataset
-    return _cache.get(dataset, start, stop)
+
+    def load() -> Block:
+        block = dataset.X[start:stop]
+        return block if missing is None else missing.inject(block, start)
+
+    return _cache.get((dataset.path, dataset.digest, start, stop, missing), load)

@@ -1,7 +1,9 @@
 """Random streams: one per unit, derived from the job's seed and what the unit is.
 
 No stream depends on the order or place in which units run, so results are equal for any number of
-workers and after any resume.
+workers and after any resume. The first number of a spawn key says what a stream is for: 0 folds
+(:mod:`mlfs_dask.evaluate.splits`), 1 costs, 2 missing cells (:mod:`mlfs_dask.graphs.missing`), 3
+selectors, 4 classifiers, 5 synthetic data.
 """
 
 from __future__ import annotations
@@ -11,9 +13,30 @@ from typing import Final
 
 import numpy as np
 
+from mlfs_dask.graphs.missing import missing_stream
+
+__all__ = ["classifier_stream", "costs_stream", "missing_stream", "selector_stream"]
+
+_COSTS: Final = 1
 _SELECTOR: Final = 3
 _CLASSIFIER: Final = 4
 _ALL_ROWS: Final = 2**32 - 1
+
+
+def costs_stream(seed: int) -> np.random.SeedSequence:
+    """Seed of the generator that draws the costs of the features.
+
+    Parameters
+    ----------
+    seed
+        Of the job.
+
+    Examples
+    --------
+    >>> costs_stream(0).spawn_key
+    (1,)
+    """
+    return _sequence(seed, _COSTS)
 
 
 def selector_stream(
