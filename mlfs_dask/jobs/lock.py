@@ -6,14 +6,19 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mlfs_dask.errors import RunFolderError
 from mlfs_dask.storage.atomic import machine_faults
+
+# Who asks for the holder holds the lock himself for a moment, which is no reason to give up.
+_ATTEMPTS: Final = 5
+_SECONDS_BETWEEN: Final = 0.02
 
 
 @contextmanager
@@ -30,13 +35,8 @@ def hold(path: Path) -> Iterator[None]:
     RunFolderError
         Another process holds it; the message says which.
     """
-    with machine_faults("lock", path):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    handle = _take(path)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _held_by_other(path) from None
         with machine_faults("lock", path):
             os.ftruncate(handle, 0)
             os.pwrite(handle, json.dumps(_me()).encode(), 0)
@@ -46,6 +46,55 @@ def hold(path: Path) -> Iterator[None]:
             os.ftruncate(handle, 0)
     finally:
         os.close(handle)
+
+
+def _take(path: Path) -> int:
+    """Handle of the lock file that lies at a path, locked."""
+    while True:
+        with machine_faults("lock", path):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            _lock(handle, path)
+            if _lies_at(handle, path):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # the run was removed in between, with this file
+
+
+def _lock(handle: int, path: Path) -> None:
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt == _ATTEMPTS:
+                raise _held_by_other(path) from None
+            time.sleep(_SECONDS_BETWEEN)
+
+
+def _lies_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def refuse_held(path: Path) -> None:
+    """Raise if some process holds a lock.
+
+    Parameters
+    ----------
+    path
+        The lock file.
+
+    Raises
+    ------
+    RunFolderError
+        Says which process.
+    """
+    if holder(path) is not None:
+        raise _held_by_other(path)
 
 
 def holder(path: Path) -> dict[str, Any] | None:
@@ -84,7 +133,8 @@ def _held_by_other(path: Path) -> RunFolderError:
     return RunFolderError(
         f"the run {path.parent.name} is being written by process {other.get('pid')} on "
         f"{other.get('host')}, since {other.get('since')}",
-        hint=f"Wait for it (`mlfs status {path.parent.name}`), or stop that process first.",
+        hint=f"Wait for it (`mlfs status {path.parent.name}`), or stop it: "
+        f"`mlfs cancel {path.parent.name}`.",
         path=str(path),
         holder=other,
     )
