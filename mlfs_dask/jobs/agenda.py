@@ -1,7 +1,8 @@
 """Which units go together into a task, and which task is ready.
 
 A selection and the curves that judge it make one task while that is short; long units stand alone,
-so that they spread over the workers and little is lost with one. Very short chains share a task.
+so that they spread over the workers and little is lost with one. Very short chains share a task. A
+curve that needs two selections stands apart from both.
 """
 
 from __future__ import annotations
@@ -87,16 +88,17 @@ class Agenda:
         (self._failed if failed else self._done).add(unit.id)
 
     def _is_known(self, unit: Unit, own: set[str]) -> bool:
-        needed = unit.needs
-        if needed is None:
-            return True
-        return needed.id in own or needed.id in self._done or needed.id in self._failed
+        return all(
+            needed.id in own or needed.id in self._done or needed.id in self._failed
+            for needed in unit.needs
+        )
 
 
 def _grouped(units: Sequence[Unit], cost: Mapping[str, float]) -> list[tuple[Unit, ...]]:
     chains: dict[str, list[Unit]] = {}
     for unit in units:
-        root = unit.needs or unit
+        # Tasks wait for tasks before them only, so none waits for one that waits for it.
+        root = unit.needs[0] if len(unit.needs) == 1 else unit
         chains.setdefault(root.id, []).append(unit)
     groups: list[tuple[Unit, ...]] = []
     short: list[Unit] = []

@@ -24,7 +24,7 @@ from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.interrupt import StopRequest, stop_on_signals
 from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.order import Finished, Order, interrupted_error
-from mlfs_dask.jobs.perform import Address
+from mlfs_dask.jobs.perform import Address, Selected
 from mlfs_dask.jobs.plan import Plan
 from mlfs_dask.jobs.replay import Replay
 from mlfs_dask.jobs.results import read_unit, write_results
@@ -204,15 +204,15 @@ class Driver:
     def _task(self, units: tuple[Unit, ...]) -> Task:
         self._n_tasks += 1
         own = {unit.id for unit in units}
-        needed = {unit.needs.id for unit in units if unit.needs is not None} - own
+        needed = {needed.id for unit in units for needed in unit.needs} - own
         return Task(
             name=str(self._n_tasks),
             session=self._session,
             job=self._order.job,
             addresses={unit.dataset: self._addresses[unit.dataset] for unit in units},
             units=units,
-            orders={
-                unit_id: tuple(read_unit(self._folder, unit_id)["order"])
+            selected={
+                unit_id: Selected.of(read_unit(self._folder, unit_id))
                 for unit_id in sorted(needed & self._done)
             },
             decided={

@@ -86,7 +86,7 @@ def seconds(job: Job, unit: Unit, sizes: Sizes) -> float:
     reading = sizes.cells / _CELLS_PER_SECOND
     if unit.kind == "judge":
         assert job.evaluate is not None
-        points = 1 if unit.needs is None else len(counts_of(job.evaluate, sizes.n_features))
+        points = 1 if not unit.needs else len(counts_of(job.evaluate, sizes.n_features))
         return _FIXED_SECONDS + reading + _neighbour_seconds(sizes, rows, sizes.n_samples, points)
     method = next(select for select in job.select if select.label == unit.selector)
     estimates = {"spec": _spec_seconds, "mllap": _mllap_seconds}

@@ -9,7 +9,6 @@ import numpy as np
 from msgspec import Struct
 
 from mlfs_dask import registry
-from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import StoreError
 from mlfs_dask.evaluate import protocol
 from mlfs_dask.graphs.source import Source, as_source
@@ -29,11 +28,37 @@ class Address(Struct, frozen=True):
     digest: str
 
 
+class Selected(Struct, frozen=True):
+    """What a selection found, as far as the curves that judge it need it.
+
+    Attributes
+    ----------
+    order
+        Features best first.
+    support
+        Features selected, ascending.
+    """
+
+    order: tuple[int, ...]
+    support: tuple[int, ...]
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> Selected:
+        """The part of a selection's record.
+
+        Parameters
+        ----------
+        record
+            As `perform` returns it.
+        """
+        return cls(tuple(record["order"]), tuple(record["support"]))
+
+
 def perform(
     job: Job,
     unit: Unit,
     address: Address,
-    orders: dict[str, IntArray],
+    selected: dict[str, Selected],
     recorder: Recorder,
 ) -> tuple[dict[str, Any], list[str]]:
     """Do a unit.
@@ -46,8 +71,8 @@ def perform(
         One of its units.
     address
         Of the unit's data set.
-    orders
-        Id of a select unit done before -> its features best first.
+    selected
+        Id of a select unit done before -> what it selected.
     recorder
         Told what the selector decides, step by step.
 
@@ -67,7 +92,7 @@ def perform(
     rows = as_source(dataset)
     if unit.kind == "select":
         return _select(job, unit, _train_rows(job, unit, dataset, rows), recorder)
-    return _judge(job, unit, dataset, rows, orders)
+    return _judge(job, unit, dataset, rows, selected)
 
 
 def _select(
@@ -83,7 +108,7 @@ def _select(
 
 
 def _judge(
-    job: Job, unit: Unit, dataset: Dataset, rows: Source, orders: dict[str, IntArray]
+    job: Job, unit: Unit, dataset: Dataset, rows: Source, selected: dict[str, Selected]
 ) -> tuple[dict[str, Any], list[str]]:
     evaluate = job.evaluate
     assert evaluate is not None
@@ -92,10 +117,11 @@ def _judge(
     fold = fold_of(job, dataset, unit.repeat, unit.fold)
     method = _by_label(evaluate.classifier, unit.classifier)
     stream = classifier_stream(job.seed, method.label, unit.repeat, unit.fold)
-    if unit.needs is None:
+    if not unit.needs:
         order, counts = np.arange(dataset.n_features), [dataset.n_features]
     else:
-        order, counts = orders[unit.needs.id], counts_of(evaluate, dataset.n_features)
+        order = np.array(selected[unit.needs[0].id].order, dtype=np.int64)
+        counts = counts_of(evaluate, dataset.n_features)
     found = protocol.judge(
         _make("classifiers", method, stream),
         (rows.take(fold.train), rows.take(fold.test)),

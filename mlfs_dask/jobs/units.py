@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct, to_builtins
@@ -17,7 +18,7 @@ from mlfs_dask.jobs.digest import canonical_json
 from mlfs_dask.jobs.spec import BASELINE, Job
 
 
-class Unit(Struct, frozen=True, kw_only=True):
+class Unit(Struct, frozen=True, kw_only=True, dict=True):
     """One piece of work with one result.
 
     Attributes
@@ -32,6 +33,9 @@ class Unit(Struct, frozen=True, kw_only=True):
         Label of the classifier; None for selections.
     repeat, fold
         0-based; both None for the selection on all rows.
+    size_of
+        Label of the selector whose number of selected features says how many are judged; None
+        where the job says it.
     """
 
     kind: Literal["select", "judge"]
@@ -40,22 +44,27 @@ class Unit(Struct, frozen=True, kw_only=True):
     classifier: str | None = None
     repeat: int | None = None
     fold: int | None = None
+    size_of: str | None = None
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Name that is safe for files and the same in every run of the job."""
         key = hashlib.sha256(canonical_json(to_builtins(self))).hexdigest()
         return f"{self.kind}-{key[:20]}"
 
-    @property
-    def needs(self) -> Unit | None:
-        """The selection this unit judges; None where it needs nothing."""
+    @cached_property
+    def needs(self) -> tuple[Unit, ...]:
+        """The selections this unit needs: first the one it judges, then the one it is sized by."""
         if self.kind == "select" or self.selector == BASELINE:
-            return None
+            return ()
+        labels = dict.fromkeys((self.selector, self.size_of or self.selector))
+        return tuple(self._selection(label) for label in labels)
+
+    def _selection(self, label: str) -> Unit:
         return Unit(
             kind="select",
             dataset=self.dataset,
-            selector=self.selector,
+            selector=label,
             repeat=self.repeat,
             fold=self.fold,
         )

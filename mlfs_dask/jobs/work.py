@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Self
 
 import msgspec
-import numpy as np
 from msgspec import Struct, field
 
 from mlfs_dask.errors import DegenerateInputWarning, MlfsError
-from mlfs_dask.jobs.perform import Address, perform
+from mlfs_dask.jobs.perform import Address, Selected, perform
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.steps import Steps, StepSender, UnitRecorder, this_worker
 from mlfs_dask.jobs.units import Unit
@@ -43,8 +42,8 @@ class Task(Struct, frozen=True, kw_only=True):
         Name of a data set -> where it lies.
     units
         What to do, selections before what judges them.
-    orders
-        Id of a select unit done before -> its features best first.
+    selected
+        Id of a select unit done before -> what it selected.
     decided
         Id of a select unit -> records of what it decided before it was interrupted.
     """
@@ -54,7 +53,7 @@ class Task(Struct, frozen=True, kw_only=True):
     job: Job
     addresses: dict[str, Address]
     units: tuple[Unit, ...]
-    orders: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    selected: dict[str, Selected] = field(default_factory=dict)
     decided: dict[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
 
 
@@ -134,11 +133,11 @@ def run_task(
     should_stop
         Asked between steps and units; once it is true the rest is left undone.
     """
-    orders = {unit: np.array(order, dtype=np.int64) for unit, order in task.orders.items()}
+    selected = dict(task.selected)
     for unit in task.units:
         if should_stop():
             return
-        if unit.needs is not None and unit.needs.id not in orders:
+        if any(needed.id not in selected for needed in unit.needs):
             yield _outcome(unit, 0.0, failure=_not_selected(unit))
             continue
         recorder = UnitRecorder(unit.id, task.decided.get(unit.id, ()), tell, should_stop)
@@ -147,14 +146,14 @@ def run_task(
             warnings.simplefilter("always", DegenerateInputWarning)
             try:
                 address = task.addresses[unit.dataset]
-                result, notes = perform(task.job, unit, address, orders, recorder)
+                result, notes = perform(task.job, unit, address, selected, recorder)
             except SelectionStoppedError:
                 return
             except Exception as error:
                 yield _outcome(unit, started, failure=describe(error))
                 continue
         if unit.kind == "select":
-            orders[unit.id] = np.array(result["order"], dtype=np.int64)
+            selected[unit.id] = Selected.of(result)
         notes += [str(w.message) for w in caught if _is_ours(w)]
         yield _outcome(unit, started, result=result, notes=tuple(dict.fromkeys(notes)))
 

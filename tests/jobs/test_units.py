@@ -33,8 +33,8 @@ def test_units_of_a_job():
     assert len(units) == 2 * (6 * 5 + 2)
     assert len({unit.id for unit in units}) == len(units)
     curve = next(u for u in units if u.kind == "judge" and u.selector == "SPEC")
-    assert curve.needs in units
-    assert next(u for u in units if u.selector == "all").needs is None
+    assert curve.needs[0] in units
+    assert next(u for u in units if u.selector == "all").needs == ()
     assert str(units[0]) == "select SPEC on a, repeat 0, fold 0"
 
 
@@ -62,7 +62,7 @@ def test_every_unit_is_handed_out_once_after_what_it_needs(n, d, done):
     assert sorted(u.id for u in handed) == sorted(u.id for u in units if u.id not in finished)
     seen = set(finished)
     for unit in handed:
-        assert unit.needs is None or unit.needs.id in seen
+        assert all(needed.id in seen for needed in unit.needs)
         seen.add(unit.id)
 
 
