@@ -19,11 +19,13 @@ _PUBLIC = {
     "metrics": "mlfs_dask.evaluate.metrics",
     "open_dataset": "mlfs_dask.storage.dataset:open_dataset",
     "open_run": "mlfs_dask.jobs.results:open_run",
+    "stats": "mlfs_dask.evaluate.stats",
 }
 
 if TYPE_CHECKING:
     from mlfs_dask import errors as errors
     from mlfs_dask.evaluate import metrics as metrics
+    from mlfs_dask.evaluate import stats as stats
     from mlfs_dask.jobs.results import open_run as open_run
     from mlfs_dask.registry import get_classifier as get_classifier
     from mlfs_dask.registry import get_selector as get_selector
@@ -36,6 +38,7 @@ __all__ = [  # noqa: RUF022  grouped by what users do: open, select, judge
     "get_selector",
     "get_classifier",
     "metrics",
+    "stats",
     "errors",
 ]
 
