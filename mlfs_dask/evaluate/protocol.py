@@ -14,6 +14,7 @@ get a source of training rows only.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -234,6 +235,20 @@ def judge(
             f"{list(counts)}"
         )
     return sorted(found, key=lambda m: (counts.index(m.n_features), metrics.index(m.metric)))
+
+
+def nothing_to_judge(source: Source, metrics: Sequence[str]) -> list[Measurement]:
+    """Measurements of a selector that selected no feature: undefined, over no row.
+
+    Parameters
+    ----------
+    source
+        Any rows of the data set.
+    metrics
+        Names of measures.
+    """
+    cost_share = _cost_share(source, np.zeros(0, dtype=np.int64))
+    return [Measurement(0, 0.0, cost_share, name, math.nan, 0) for name in metrics]
 
 
 def higher_is_better(metric: str) -> bool:

@@ -6,6 +6,7 @@ import logging
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from mlfs_dask.jobs.cancel import clear_cancel
 from mlfs_dask.jobs.data import open_datasets, refuse_missing_values
 from mlfs_dask.jobs.digest import job_digest, run_id
 from mlfs_dask.jobs.driver import Driver
+from mlfs_dask.jobs.inputs import keep_files
 from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.manifest import check_manifest, describe_dataset, make_manifest, saved_job
 from mlfs_dask.jobs.order import Finished, Order, interrupted_error
@@ -126,6 +128,7 @@ def _run(
     with machine_faults("make the run folder", folder.path):
         make_parent(folder.manifest)
     with lock.hold(folder.lock):
+        order = replace(order, job=keep_files(order.job, folder.inputs))
         if not folder.exists:
             _create(folder, order, datasets)
         clear_cancel(folder)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from mlfs_dask import registry
 from mlfs_dask.errors import MlfsError
-from mlfs_dask.evaluate.points import feature_counts
-from mlfs_dask.evaluate.protocol import Splitting
-from mlfs_dask.evaluate.splits import Fold
-from mlfs_dask.graphs.source import as_source
 from mlfs_dask.graphs.statistics import summarize_columns
 from mlfs_dask.jobs.problems import Problems
-from mlfs_dask.jobs.spec import Evaluate, Job, Method
+from mlfs_dask.jobs.rows import (
+    costs_of,
+    counts_of,
+    folds_of,
+    injects_missing,
+    rows_of,
+    says_counts,
+)
+from mlfs_dask.jobs.spec import Job, Method, Prefilter, Select
 from mlfs_dask.storage.dataset import Dataset, open_dataset
 
 
@@ -47,21 +52,67 @@ def open_datasets(job: Job, file: str = "job") -> list[Dataset]:
                 "tables could not tell apart",
             )
         seen[dataset.name] = dataset.path
-        if job.evaluate is not None:
-            _check_evaluate(job, job.evaluate, dataset, problems)
+        _check_dataset(job, dataset, problems)
+    for place, select in _placed(job, "select"):
+        for name in select.datasets or ():
+            if name not in seen:
+                problems.unknown_name(f"{place}.datasets", name, "data set", seen)
     problems.check()
     return datasets
 
 
-def _check_evaluate(job: Job, evaluate: Evaluate, dataset: Dataset, problems: Problems) -> None:
-    for key, attempt in (
-        ("evaluate.split", lambda: next(folds_of(job, dataset))),
-        ("evaluate.features", lambda: counts_of(evaluate, dataset.n_features)),
-    ):
+def _check_dataset(job: Job, dataset: Dataset, problems: Problems) -> None:
+    def attempt(key: str, check: Callable[[], Any]) -> None:
         try:
-            attempt()
+            check()
         except MlfsError as error:
             problems.add(key, f"{dataset.name}: {error.message}")
+
+    attempt("data.costs", lambda: costs_of(job, dataset))
+    selects = {id(select): place for place, select in _placed(job, "select")}
+    here = job.selects_on(dataset.name)
+    for select in here:
+        _check_counts(select, selects[id(select)], dataset, problems)
+    if job.evaluate is None:
+        return
+    attempt("evaluate.split", lambda: next(folds_of(job, dataset)))
+    labels = {select.label for select in here}
+    for select in here:
+        features = job.features_of(select)
+        place = f"{selects[id(select)]}.features" if select.features else "evaluate.features"
+        if says_counts(features):
+            attempt(place, partial(counts_of, features, dataset.n_features))
+        elif features.size_of is not None and features.size_of not in labels:
+            problems.add(
+                f"{place}.size_of",
+                f"{dataset.name}: {features.size_of!r} does not run on this data set, so nothing "
+                f"says how many features of {select.label!r} to judge",
+            )
+    if not here and not job.evaluate.baseline:
+        problems.add("data.store", f"{dataset.name}: nothing to do, no [[select]] runs on it")
+
+
+def _check_counts(select: Select, place: str, dataset: Dataset, problems: Problems) -> None:
+    """Refuse a selector that wants more features than there are."""
+    available, whose = dataset.n_features, f"{dataset.name} has {dataset.n_features} features"
+    if select.prefilter is not None:
+        if select.prefilter.n > available:
+            problems.add(
+                f"{place}.prefilter.n",
+                f"{select.prefilter.n} is not allowed; {whose}",
+            )
+            return
+        available, whose = select.prefilter.n, f"the prefilter leaves {select.prefilter.n} features"
+    wanted = select.params.get("n_features_to_select")
+    if isinstance(wanted, int) and wanted > available:
+        problems.add(f"{place}.n_features_to_select", f"{wanted} is not allowed; {whose}")
+
+
+def _placed(job: Job, path: str) -> Iterator[tuple[str, Any]]:
+    """Entries with their place in the file; points of a sweep have none but their label."""
+    evaluate = () if job.evaluate is None else job.evaluate.classifier
+    for position, entry in enumerate(job.select if path == "select" else evaluate):
+        yield f"{path} {entry.label!r}" if job.sweep else f"{path}.{position}", entry
 
 
 def refuse_missing_values(job: Job, datasets: Sequence[Dataset], file: str = "job") -> None:
@@ -81,113 +132,51 @@ def refuse_missing_values(job: Job, datasets: Sequence[Dataset], file: str = "jo
     JobFileError
         Names every such method, the data set, a feature and the count.
     """
-    classifiers = () if job.evaluate is None else job.evaluate.classifier
-    without_rule = [
-        (f"{path}.{position}", method)
-        for path, kind, methods in (
-            ("select", "selectors", job.select),
-            ("evaluate.classifier", "classifiers", classifiers),
-        )
-        for position, method in enumerate(methods)
-        if not _takes_missing(cast("registry.Kind", kind), method)
-    ]
+    without_rule = list(_without_rule(job))
     problems = Problems(file)
     for dataset in datasets:
-        missing = _missing_values(dataset) if without_rule else ""
-        for place, method in without_rule if missing else ():
-            problems.add(
-                place,
-                f"{method.label!r} has no rule for missing values, and {dataset.name} has "
-                f'{missing}; set impute = "mean" here or under [data]',
-            )
+        missing = _missing_values(job, dataset) if without_rule else ""
+        for place, label, datasets_of in without_rule if missing else ():
+            if datasets_of is None or dataset.name in datasets_of:
+                problems.add(
+                    place,
+                    f"{label!r} has no rule for missing values, and {dataset.name} has "
+                    f'{missing}; set impute = "mean" here or under [data]',
+                )
     problems.check()
 
 
-def _takes_missing(kind: registry.Kind, method: Method) -> bool:
+def _without_rule(job: Job) -> Iterator[tuple[str, str, tuple[str, ...] | None]]:
+    """Place, label and data sets of each method that has no rule for missing values."""
+    for place, select in _placed(job, "select"):
+        if not _takes_missing("selectors", select):
+            yield place, select.label, select.datasets
+        if select.prefilter is not None and not _takes_missing("selectors", select.prefilter):
+            yield f"{place}.prefilter", select.prefilter.method, select.datasets
+    for place, method in _placed(job, "evaluate.classifier"):
+        if not _takes_missing("classifiers", method):
+            yield place, method.label, None
+
+
+def _takes_missing(kind: registry.Kind, method: Method | Prefilter) -> bool:
     """Whether the estimator says so by scikit-learn's tag; one without tags is let try."""
     estimator = registry.load(kind, method.method)(**method.params)
     tags = getattr(estimator, "__sklearn_tags__", None)
     return tags is None or bool(tags().input_tags.allow_nan)
 
 
-def _missing_values(dataset: Dataset) -> str:
+def _missing_values(job: Job, dataset: Dataset) -> str:
     """How many values are missing and where the first are; empty if none is."""
-    if dataset.x_dtype.kind != "f":
+    rows = rows_of(job, dataset)
+    if rows.dtype.kind != "f":
         return ""
-    counts = summarize_columns(as_source(dataset)).n_missing
+    counts = summarize_columns(rows).n_missing
     if not counts.any():
         return ""
     first = int(np.flatnonzero(counts)[0])
     name = dataset.feature_names[first]
-    return f"{int(counts.sum())}, the first in feature {first} ({name!r})"
-
-
-def counts_of(evaluate: Evaluate, n_features: int) -> list[int]:
-    """At how many features a data set's rankings are judged, ascending.
-
-    Parameters
-    ----------
-    evaluate
-        Of the job.
-    n_features
-        Of the data set.
-
-    Raises
-    ------
-    InputError
-        A count above the number of features.
-    """
-    points = evaluate.features
-    return sorted(feature_counts(n_features, fractions=points.fractions, counts=points.counts))
-
-
-def splitting_of(job: Job) -> Splitting:
-    """How a job with an [evaluate] table parts rows.
-
-    Parameters
-    ----------
-    job
-        Resolved job.
-    """
-    assert job.evaluate is not None
-    split = job.evaluate.split
-    return Splitting(split.kind, split.folds, split.repeats, job.seed)
-
-
-def fold_of(job: Job, dataset: Dataset, repeat: int, fold: int) -> Fold:
-    """One fold of a data set.
-
-    Parameters
-    ----------
-    job
-        Resolved job with an [evaluate] table.
-    dataset
-        Opened store.
-    repeat, fold
-        0-based.
-
-    Raises
-    ------
-    InputError
-        More folds than rows; no split in the store.
-    """
-    splitting = splitting_of(job)
-    marks = dataset.split if splitting.kind == "holdout" else None
-    return splitting.fold((repeat, fold), dataset.n_samples, marks)
-
-
-def folds_of(job: Job, dataset: Dataset) -> Iterator[Fold]:
-    """All folds of a data set, one after the other.
-
-    Parameters
-    ----------
-    job
-        Resolved job with an [evaluate] table.
-    dataset
-        Opened store.
-    """
-    for repeat, fold in splitting_of(job).numbers():
-        yield fold_of(job, dataset, repeat, fold)
+    injected = " with those that data.missing injects" if injects_missing(job) else ""
+    return f"{int(counts.sum())}{injected}, the first in feature {first} ({name!r})"
 
 
 def names(datasets: Sequence[Dataset]) -> list[str]:

@@ -6,7 +6,9 @@ import hashlib
 import json
 import platform
 from collections.abc import Sequence
+from functools import reduce
 from importlib.metadata import version
+from operator import getitem
 from typing import Any, Final
 
 from mlfs_dask import __version__
@@ -41,7 +43,8 @@ def job_digest(job: Job, datasets: Sequence[tuple[str, str]]) -> str:
     Parameters
     ----------
     job
-        Resolved job; how it is run and where the stores lie do not count.
+        Resolved job; how it is run, where stores and files lie and whether its entries were swept
+        do not count.
     datasets
         Name and digest of each store, in the job's order.
 
@@ -51,7 +54,11 @@ def job_digest(job: Job, datasets: Sequence[tuple[str, str]]) -> str:
         64 hexadecimal digits.
     """
     resolved = job.resolved()
-    del resolved["run"], resolved["data"]["store"]
+    del resolved["run"], resolved["data"]["store"], resolved["sweep"]
+    for key, file in job.files.items():
+        resolved["files"][key] = file.sha256
+        *tables, last = key.split(".")
+        reduce(getitem, tables, resolved)[last] = "in files"
     identity = {
         "job": resolved,
         "datasets": [list(dataset) for dataset in datasets],

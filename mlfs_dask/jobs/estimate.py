@@ -6,11 +6,12 @@ Methods that are not listed count as one pass over all pairs of rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
-from mlfs_dask.jobs.data import counts_of
-from mlfs_dask.jobs.spec import Job
+from mlfs_dask.jobs.rows import counts_of, injects_missing, says_counts
+from mlfs_dask.jobs.spec import Job, Method, Prefilter
 from mlfs_dask.jobs.units import Unit
 from mlfs_dask.storage.dataset import Dataset
 
@@ -82,16 +83,49 @@ def seconds(job: Job, unit: Unit, sizes: Sizes) -> float:
     sizes
         Of the unit's data set.
     """
+    sizes = _as_seen(sizes, injected=injects_missing(job))
     rows = train_rows(job, unit, sizes)
-    reading = sizes.cells / _CELLS_PER_SECOND
     if unit.kind == "judge":
-        assert job.evaluate is not None
-        points = 1 if not unit.needs else len(counts_of(job.evaluate, sizes.n_features))
-        return _FIXED_SECONDS + reading + _neighbour_seconds(sizes, rows, sizes.n_samples, points)
-    method = next(select for select in job.select if select.label == unit.selector)
+        neighbours = _neighbour_seconds(sizes, rows, sizes.n_samples, _n_points(job, unit, sizes))
+        return _FIXED_SECONDS + _reading_seconds(sizes) + neighbours
+    select = job.selects[unit.selector]
+    if select.prefilter is None:
+        return _FIXED_SECONDS + _select_seconds(select, sizes, rows)
+    first = _select_seconds(select.prefilter, sizes, rows)
+    kept = _narrowed(sizes, select.prefilter.n)
+    return _FIXED_SECONDS + first + _select_seconds(select, kept, rows)
+
+
+def _n_points(job: Job, unit: Unit, sizes: Sizes) -> int:
+    """Points of the curve; a selector's own subset or size is one."""
+    if not unit.needs:
+        return 1
+    features = job.features_of(job.selects[unit.selector])
+    return len(counts_of(features, sizes.n_features)) if says_counts(features) else 1
+
+
+def _reading_seconds(sizes: Sizes) -> float:
+    return sizes.cells / _CELLS_PER_SECOND
+
+
+def _select_seconds(method: Method | Prefilter, sizes: Sizes, rows: int) -> float:
     estimates = {"spec": _spec_seconds, "mllap": _mllap_seconds}
     estimate = estimates.get(method.method, _pair_seconds)
-    return _FIXED_SECONDS + reading + estimate(sizes, rows, method.params)
+    return _reading_seconds(sizes) + estimate(sizes, rows, method.params)
+
+
+@lru_cache(maxsize=64)
+def _as_seen(sizes: Sizes, *, injected: bool) -> Sizes:
+    """Sizes of the rows as units see them: cells that are made missing are floats."""
+    if not injected:
+        return sizes
+    return replace(sizes, bits=False, item_bytes=max(sizes.item_bytes, 8))
+
+
+@lru_cache(maxsize=64)
+def _narrowed(sizes: Sizes, n_features: int) -> Sizes:
+    """Sizes with fewer features; all cells are still read."""
+    return replace(sizes, n_features=min(n_features, sizes.n_features))
 
 
 def task_bytes(job: Job, unit: Unit, sizes: Sizes) -> int:
@@ -106,6 +140,7 @@ def task_bytes(job: Job, unit: Unit, sizes: Sizes) -> int:
     sizes
         Of the unit's data set.
     """
+    sizes = _as_seen(sizes, injected=injects_missing(job))
     rows = train_rows(job, unit, sizes)
     per_row = sizes.cells / sizes.n_samples
     tile_rows = min(sizes.tile, sizes.n_samples)

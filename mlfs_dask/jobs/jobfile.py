@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from mlfs_dask import registry
-from mlfs_dask.errors import InputError, JobFileError, NotFoundError, PluginError
+from mlfs_dask.errors import JobFileError, NotFoundError
 from mlfs_dask.evaluate.metrics import METRICS
 from mlfs_dask.jobs import spec
-from mlfs_dask.jobs.options import Option, default_label, full_params, options_of
-from mlfs_dask.jobs.overrides import apply_overrides, is_position
-from mlfs_dask.jobs.problems import Problems, in_words, joined, shown
+from mlfs_dask.jobs.inputs import find_files
+from mlfs_dask.jobs.methods import inherit, read_features, read_methods
+from mlfs_dask.jobs.overrides import apply_overrides
+from mlfs_dask.jobs.problems import Problems
 from mlfs_dask.jobs.sizes import parse_bytes
+from mlfs_dask.jobs.sweep import expand_sweep
+from mlfs_dask.jobs.tables import WRONG, Reader, read_table, read_value
 from mlfs_dask.resources import declaration
 
-# Keys that are planned and would change results if they were passed over in silence.
-_LATER: Final[dict[str, frozenset[str]]] = {
-    "": frozenset({"sweep", "compare"}),
-    "data": frozenset({"missing", "costs"}),
-    "select": frozenset({"prefilter", "datasets", "features", "follow"}),
-    "evaluate.split": frozenset({"column"}),
-    "evaluate.features": frozenset({"selected", "size_of"}),
-}
-_LATER_SPLITS: Final = ("iterative", "groups")
-_MISSING: Final = object()
-_Reader = Callable[[Any, str, Problems], Any]
+_COSTS_EXPECTED: Final = (
+    "a table such as { distribution = 'uniform', low = 0, high = 100 }, 'store' or the path of a "
+    "CSV file"
+)
 
 
 def read_job(path: Path, overrides: Iterable[str] = ()) -> spec.Job:
@@ -127,83 +122,86 @@ def parse_job(text: bytes, file: str, overrides: Iterable[str] = ()) -> spec.Job
     except RecursionError:
         raise JobFileError(f"{file}: tables or lists are nested too deeply", file=file) from None
     apply_overrides(raw, overrides, problems)
-    clean = _read_table(spec.Job, raw, "", problems, _READERS[""])
-    _check_whole(clean, problems)
+    expand_sweep(raw, problems)
+    clean = read_table(spec.JobFile, raw, "", problems, _READERS)
+    _check_whole(clean, raw, problems)
+    files = find_files(clean, Path(file).parent, problems)
     problems.check()
-    return msgspec.convert(_with_inherited(clean), spec.Job)
+    inherit(clean)
+    return msgspec.convert({**clean, "files": files}, spec.Job)
 
 
-def _read_table(
-    table: type[msgspec.Struct],
-    raw: Any,
-    path: str,
-    problems: Problems,
-    readers: Mapping[str, _Reader] | None = None,
-) -> dict[str, Any]:
-    """Values of a table that passed; every other key left a problem."""
+def _data(raw: Any, path: str, problems: Problems) -> Any:
+    return read_table(
+        spec.Data, raw, path, problems, {"missing": _missing, "costs": _costs, "store": _store}
+    )
+
+
+def _store(raw: Any, path: str, problems: Problems) -> Any:
+    store = read_value(str | tuple[str, ...], raw, path, problems)
+    if store == ():
+        problems.wrong_value(path, [], "a name, a path or a list of them")
+    return store
+
+
+def _missing(raw: Any, path: str, problems: Problems) -> Any:
+    return read_table(spec.Missing, raw, path, problems)
+
+
+def _costs(raw: Any, path: str, problems: Problems) -> Any:
+    if isinstance(raw, str):
+        return raw
     if not isinstance(raw, dict):
-        problems.wrong_value(path, raw, "a table")
-        return {}
-    fields = {field.name: field for field in msgspec.structs.fields(table)}
-    readers = readers or _READERS.get(path, {})
-    clean = {}
-    for key, value in raw.items():
-        place = joined(path, key)
-        if key in _LATER.get(path, ()):
-            problems.add(place, "not in this version of mlfs-dask; leave it out")
-        elif key not in fields:
-            problems.unknown_key(path, key, fields)
-        elif key in readers:
-            clean[key] = readers[key](value, place, problems)
-        else:
-            clean[key] = _read_value(fields[key].type, value, place, problems)
-    for key, field in fields.items():
-        if field.required and key not in raw:
-            expected = in_words(field.type) if key not in readers else "a table"
-            problems.add(joined(path, key), f"missing; expected {expected}")
+        problems.wrong_value(path, raw, _COSTS_EXPECTED)
+        return WRONG
+    clean = read_table(spec.Costs, raw, path, problems)
+    kind = clean.get("distribution")
+    for own, keys in spec.COST_KEYS.items():
+        for key in keys:
+            if own == kind and key not in raw:
+                problems.add(f"{path}.{key}", f"missing; {kind} needs {' and '.join(keys)}")
+            elif own != kind and key in raw and kind in spec.COST_KEYS:
+                needed = " and ".join(spec.COST_KEYS[kind])
+                problems.add(f"{path}.{key}", f"{kind} takes {needed}; leave this key out")
+    low, high = clean.get("low"), clean.get("high")
+    if isinstance(low, float) and isinstance(high, float) and high < low:
+        problems.wrong_value(f"{path}.high", high, f"at least low = {low}")
     return clean
 
 
-def _read_value(hint: Any, value: Any, place: str, problems: Problems) -> Any:
-    try:
-        return msgspec.convert(value, hint)
-    except msgspec.ValidationError as error:
-        # A message such as "Expected `float` > 0.0 - at `$[2]`" says which item of a list it is.
-        where = str(error).rpartition(" - at `$")[2].rstrip("`") if " - at `$" in str(error) else ""
-        problems.wrong_value(place + where, _item(value, where), in_words(hint))
-        return _MISSING
-
-
-def _item(value: Any, where: str) -> Any:
-    position = where.strip("[]")
-    return value[int(position)] if isinstance(value, list) and is_position(position) else value
-
-
-def _nested(table: type[msgspec.Struct]) -> _Reader:
-    return lambda raw, path, problems: _read_table(table, raw, path, problems)
+def _evaluate(raw: Any, path: str, problems: Problems) -> Any:
+    readers: dict[str, Reader] = {
+        "split": _split,
+        "features": read_features,
+        "classifier": read_methods(spec.Classify, "classifiers"),
+        "metrics": _metrics,
+    }
+    clean = read_table(spec.Evaluate, raw, path, problems, readers)
+    if clean.get("classifier") == [] and raw["classifier"] == []:
+        problems.add(f"{path}.classifier", "expected at least one [[evaluate.classifier]]")
+    return clean
 
 
 def _split(raw: Any, path: str, problems: Problems) -> Any:
-    if isinstance(raw, dict) and raw.get("kind") in _LATER_SPLITS:
+    clean = read_table(spec.Split, raw, path, problems)
+    kind = clean.get("kind", "kfold")
+    if kind == "holdout":
+        for key in ("folds", "repeats"):
+            if clean.pop(key, 1) != 1:
+                problems.add(f"{path}.{key}", "holdout has one split; leave this key out")
+    if kind == "groups" and "column" not in clean and isinstance(raw, dict):
         problems.add(
-            f"{path}.kind",
-            f"{shown(raw['kind'])} is not in this version of mlfs-dask; expected 'kfold' or "
-            "'holdout'",
+            f"{path}.column",
+            "missing; expected the path of a file with the group of each row, one a line",
         )
-        return {}
-    return _read_table(spec.Split, raw, path, problems)
-
-
-def _memory(raw: Any, path: str, problems: Problems) -> Any:
-    if not isinstance(raw, str) or parse_bytes(raw) is None:
-        problems.wrong_value(path, raw, "a size with its unit, like '4 GiB' or '500 MB'")
-        return _MISSING
-    return raw
+    if kind in ("kfold", "iterative", "holdout") and "column" in clean:
+        problems.add(f"{path}.column", f"{kind} has no groups; leave this key out")
+    return clean
 
 
 def _metrics(raw: Any, path: str, problems: Problems) -> Any:
-    names = _read_value(tuple[str, ...], raw, path, problems)
-    if names is _MISSING:
+    names = read_value(tuple[str, ...], raw, path, problems)
+    if names is WRONG:
         return names
     for position, name in enumerate(names):
         if name not in METRICS:
@@ -213,175 +211,46 @@ def _metrics(raw: Any, path: str, problems: Problems) -> Any:
     return tuple(dict.fromkeys(names))
 
 
-def _methods(table: type[spec.Method], kind: registry.Kind) -> _Reader:
-    def read(raw: Any, path: str, problems: Problems) -> Any:
-        if not isinstance(raw, list) or not all(isinstance(item, dict) for item in raw):
-            problems.wrong_value(path, raw, f"tables that start with [[{path}]]")
-            return []
-        methods = [
-            _read_method(table, kind, item, joined(path, position), problems)
-            for position, item in enumerate(raw)
-        ]
-        _check_labels(methods, path, problems)
-        return methods
-
-    return read
+def _run(raw: Any, path: str, problems: Problems) -> Any:
+    return read_table(spec.Run, raw, path, problems, {"memory_per_worker": _memory})
 
 
-def _read_method(
-    table: type[spec.Method],
-    kind: registry.Kind,
-    raw: dict[str, Any],
-    path: str,
-    problems: Problems,
-) -> dict[str, Any]:
-    own = {field.name: field.type for field in msgspec.structs.fields(table)}
-    del own["params"]
-    clean = {
-        key: _read_value(own[key], raw[key], joined(path, key), problems)
-        for key in own
-        if key in raw
-    }
-    method = clean.get("method", _MISSING)
-    if "method" not in raw:
-        known = ", ".join(registry.names(kind))
-        problems.add(joined(path, "method"), f"missing; expected one of {known}")
-    if method is _MISSING:
-        return clean
-    try:
-        options = options_of(kind, method)
-    except PluginError as error:
-        if method in registry.names(kind):
-            problems.add(joined(path, "method"), error.message)
-        else:
-            problems.unknown_name(
-                joined(path, "method"), method, kind.removesuffix("s"), registry.names(kind)
-            )
-        return clean
-    given = {key: value for key, value in raw.items() if key not in own}
-    clean["params"] = _read_options(given, options, path, problems, list(own))
-    clean.setdefault("label", default_label(kind, method, clean["params"]))
-    _check_values(kind, method, clean["params"], path, problems)
-    return clean
+def _memory(raw: Any, path: str, problems: Problems) -> Any:
+    if not isinstance(raw, str) or parse_bytes(raw) is None:
+        problems.wrong_value(path, raw, "a size with its unit, like '4 GiB' or '500 MB'")
+        return WRONG
+    return raw
 
 
-def _check_values(
-    kind: registry.Kind, method: str, params: dict[str, Any], path: str, problems: Problems
-) -> None:
-    """Let the method itself say what it refuses; its messages begin with ``name = value``."""
-    try:
-        estimator = registry.load(kind, method)(**params)
-        check = getattr(estimator, "_check_parameters", None)
-        if check is not None:
-            check()
-    except (InputError, TypeError, ValueError) as error:
-        message = error.message if isinstance(error, InputError) else str(error)
-        named = next((name for name in params if message.startswith(f"{name} = ")), None)
-        place = path if named is None else joined(path, named)
-        problems.add(place, message.removeprefix(f"{named} = "))
-
-
-def _read_options(
-    given: dict[str, Any],
-    options: Mapping[str, Option],
-    path: str,
-    problems: Problems,
-    own: list[str],
-) -> dict[str, Any]:
-    later = _LATER["select"] if path.startswith("select.") else frozenset()
-    params = {}
-    for key, value in given.items():
-        place = joined(path, key)
-        if key in options:
-            converted = _read_value(options[key].hint, value, place, problems)
-            if converted is not _MISSING:
-                params[key] = converted
-        elif key in later:
-            problems.add(place, "not in this version of mlfs-dask; leave it out")
-        else:
-            problems.unknown_key(path, key, [*own, *options])
-    return params
-
-
-def _check_labels(methods: list[dict[str, Any]], path: str, problems: Problems) -> None:
-    seen: dict[str, int] = {}
-    for position, method in enumerate(methods):
-        label = method.get("label", _MISSING)
-        if not isinstance(label, str):
-            continue
-        place = f"{path}.{position}.label"
-        if label in seen:
-            problems.add(
-                place, f"{label!r} is also the label of {path}.{seen[label]}; give them other names"
-            )
-        if path == "select" and label == spec.BASELINE:
-            problems.add(place, f"{label!r} is the name of the baseline; give another name")
-        if not label.strip() or not label.isprintable():
-            problems.wrong_value(place, label, "some printable text")
-        seen.setdefault(label, position)
-
-
-def _check_whole(clean: dict[str, Any], problems: Problems) -> None:
-    """What only several keys together can get wrong."""
-    evaluate = clean.get("evaluate")
-    if not clean.get("select") and evaluate is None:
+def _check_whole(clean: dict[str, Any], raw: dict[str, Any], problems: Problems) -> None:
+    """What only several tables together can get wrong."""
+    evaluate, selects = clean.get("evaluate"), clean.get("select") or []
+    if not selects and evaluate is None:
         problems.add("", "nothing to do: give at least one [[select]] or an [evaluate] table")
-    data = clean.get("data", {})
-    if data.get("store") == ():
-        problems.wrong_value("data.store", [], "a name, a path or a list of them")
-    if not isinstance(evaluate, dict):
-        return
-    features = evaluate.get("features", {})
-    given = [key for key in ("fractions", "counts") if features.get(key) is not None]
-    if "features" in evaluate and len(given) != 1:
-        problems.add("evaluate.features", "expected exactly one of fractions = [..], counts = [..]")
-    for key in given:
-        if features[key] == ():
-            problems.wrong_value(f"evaluate.features.{key}", [], "at least one value")
-    split = evaluate.get("split", {})
-    if split.get("kind") == "holdout":
-        for key in ("folds", "repeats"):
-            if split.get(key, 1) != 1:
-                problems.add(f"evaluate.split.{key}", "holdout has one split; leave this key out")
-    if "classifier" in evaluate and not evaluate["classifier"]:
-        problems.add("evaluate.classifier", "expected at least one [[evaluate.classifier]]")
-    if not clean.get("select") and evaluate.get("baseline") is False:
+    if isinstance(evaluate, dict) and not selects and evaluate.get("baseline") is False:
         problems.add("evaluate.baseline", "false leaves nothing to judge without a [[select]]")
+    labels = [s["label"] for s in selects if isinstance(s.get("label"), str)]
+    shared = evaluate.get("features") if isinstance(evaluate, dict) else None
+    _check_size_of("evaluate.features", shared, labels, problems)
+    for select, entry in zip(selects, raw["select"] if selects else [], strict=True):
+        place = entry.at("features")
+        if "features" in select and evaluate is None:
+            problems.add(place, "there is no [evaluate] table to judge with; leave this key out")
+        _check_size_of(place, select.get("features"), labels, problems)
+        if select.get("datasets") == ():
+            problems.wrong_value(entry.at("datasets"), [], "at least one data set")
 
 
-def _with_inherited(clean: dict[str, Any]) -> dict[str, Any]:
-    """Fill what methods inherit: imputation from [data], scaling from the conventions."""
-    impute = clean["data"].get("impute", "none")
-    evaluate = clean.get("evaluate") or {}
-    for method in clean.get("select", []):
-        _inherit("selectors", method, {"impute": impute})
-    scaling = "none" if evaluate.get("conventions") == "zhang" else "minmax"
-    for method in evaluate.get("classifier", []):
-        _inherit("classifiers", method, {"impute": impute, "normalize": scaling})
-    split = evaluate.get("split", {})
-    if split.get("kind") == "holdout":
-        split.pop("folds", None)
-    return clean
+def _check_size_of(place: str, features: Any, labels: list[str], problems: Problems) -> None:
+    label = features.get("size_of") if isinstance(features, dict) else None
+    if isinstance(label, str) and label not in labels:
+        problems.unknown_name(f"{place}.size_of", label, "selector", labels)
 
 
-def _inherit(kind: registry.Kind, method: dict[str, Any], values: dict[str, Any]) -> None:
-    options = options_of(kind, method["method"])
-    inherited = {key: value for key, value in values.items() if key in options}
-    method["params"] = full_params(kind, method["method"], {**inherited, **method["params"]})
-
-
-_READERS: Final[dict[str, dict[str, _Reader]]] = {
-    "": {
-        "data": _nested(spec.Data),
-        "select": _methods(spec.Select, "selectors"),
-        "evaluate": _nested(spec.Evaluate),
-        "run": _nested(spec.Run),
-    },
-    "evaluate": {
-        "split": _split,
-        "features": _nested(spec.Features),
-        "classifier": _methods(spec.Classify, "classifiers"),
-        "metrics": _metrics,
-    },
-    "run": {"memory_per_worker": _memory},
+_READERS: Final[dict[str, Reader]] = {
+    "data": _data,
+    "select": read_methods(spec.Select, "selectors"),
+    "evaluate": _evaluate,
+    "sweep": lambda raw, path, problems: raw,
+    "run": _run,
 }

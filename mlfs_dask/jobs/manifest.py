@@ -11,6 +11,7 @@ import msgspec
 
 from mlfs_dask.errors import RunFolderError
 from mlfs_dask.jobs.digest import job_digest, versions
+from mlfs_dask.jobs.inputs import kept_files
 from mlfs_dask.jobs.rundir import CHANGED, FORMAT, RunFolder, read_json
 from mlfs_dask.jobs.shapes import read_manifest
 from mlfs_dask.jobs.spec import Job
@@ -74,6 +75,8 @@ def describe_dataset(dataset: Dataset) -> dict[str, Any]:
 def saved_job(folder: RunFolder) -> Job:
     """The job of a run, from its folder alone; its stores are where they were at the start.
 
+    The files it names are the copies in the folder.
+
     Parameters
     ----------
     folder
@@ -91,7 +94,8 @@ def saved_job(folder: RunFolder) -> Job:
         raise RunFolderError(f"{folder.resolved}: {error}", hint=CHANGED) from error
     paths = tuple(dataset["path"] for dataset in read_manifest(folder.manifest)["datasets"])
     stores = paths[0] if len(paths) == 1 else paths
-    return msgspec.structs.replace(job, data=msgspec.structs.replace(job.data, store=stores))
+    data = msgspec.structs.replace(job.data, store=stores)
+    return kept_files(msgspec.structs.replace(job, data=data), folder.inputs)
 
 
 def check_manifest(folder: RunFolder, job: Job, datasets: Sequence[Dataset]) -> None:

@@ -93,7 +93,7 @@ def default_label(kind: registry.Kind, method: str, given: Mapping[str, Any]) ->
     kind, method
         The method.
     given
-        Options of the job file, by name.
+        Options of the job file, by name; others than the method's always differ.
 
     Examples
     --------
@@ -102,7 +102,9 @@ def default_label(kind: registry.Kind, method: str, given: Mapping[str, Any]) ->
     """
     options = options_of(kind, method)
     differing = [
-        f"{name}={value}" for name, value in sorted(given.items()) if value != options[name].default
+        f"{name}={value}"
+        for name, value in sorted(given.items())
+        if name not in options or value != options[name].default
     ]
     return f"{method} [{', '.join(differing)}]" if differing else method
 

@@ -9,12 +9,14 @@ import numpy as np
 from msgspec import Struct
 
 from mlfs_dask import registry
+from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import StoreError
 from mlfs_dask.evaluate import protocol
-from mlfs_dask.graphs.source import Source, as_source
-from mlfs_dask.jobs.data import counts_of, fold_of
+from mlfs_dask.graphs.source import Source
 from mlfs_dask.jobs.options import options_of
-from mlfs_dask.jobs.spec import Job, Method
+from mlfs_dask.jobs.prefilter import in_store_numbering, prefilter
+from mlfs_dask.jobs.rows import counts_of, fold_of, rows_of
+from mlfs_dask.jobs.spec import Job, Method, Prefilter
 from mlfs_dask.jobs.streams import classifier_stream, selector_stream
 from mlfs_dask.jobs.units import Unit
 from mlfs_dask.selectors.engine import Recorder, recording
@@ -89,7 +91,7 @@ def perform(
         The data or the parameters don't allow it.
     """
     dataset = _open(address)
-    rows = as_source(dataset)
+    rows = rows_of(job, dataset)
     if unit.kind == "select":
         return _select(job, unit, _train_rows(job, unit, dataset, rows), recorder)
     return _judge(job, unit, dataset, rows, selected)
@@ -98,11 +100,18 @@ def perform(
 def _select(
     job: Job, unit: Unit, train: Source, recorder: Recorder
 ) -> tuple[dict[str, Any], list[str]]:
-    method = _by_label(job.select, unit.selector)
-    stream = selector_stream(job.seed, unit.selector, unit.repeat, unit.fold)
-    selector = _make("selectors", method, stream)
+    method = job.selects[unit.selector]
+    selector = _make("selectors", method, _stream(job, unit, method.label))
+    ranking = None
+    if method.prefilter is not None:
+        stream = _stream(job, unit, f"{method.label} prefilter")
+        ranking = prefilter(_make("selectors", method.prefilter, stream), train)
+        n_kept = method.prefilter.n
+        train = train.keep_features(np.sort(ranking[:n_kept]))
     with recording(recorder):
         record = protocol.select(selector, train)
+    if ranking is not None:
+        record = in_store_numbering(record, ranking, train.n_features)
     road = getattr(selector, "road_", None)
     return record, [f"road: {road}"] if road is not None else []
 
@@ -114,23 +123,40 @@ def _judge(
     assert evaluate is not None
     assert unit.repeat is not None
     assert unit.fold is not None
+    assert unit.classifier is not None
     fold = fold_of(job, dataset, unit.repeat, unit.fold)
-    method = _by_label(evaluate.classifier, unit.classifier)
+    method = job.classifiers[unit.classifier]
     stream = classifier_stream(job.seed, method.label, unit.repeat, unit.fold)
-    if not unit.needs:
-        order, counts = np.arange(dataset.n_features), [dataset.n_features]
-    else:
-        order = np.array(selected[unit.needs[0].id].order, dtype=np.int64)
-        counts = counts_of(evaluate, dataset.n_features)
-    found = protocol.judge(
-        _make("classifiers", method, stream),
-        (rows.take(fold.train), rows.take(fold.test)),
-        (order, counts),
-        evaluate.metrics,
-        evaluate.conventions,
-    )
+    order, counts = _points(job, unit, [selected[needed.id] for needed in unit.needs], rows)
+    judged = [count for count in counts if count > 0]
+    found = protocol.nothing_to_judge(rows, evaluate.metrics) if judged != counts else []
+    if judged:
+        found += protocol.judge(
+            _make("classifiers", method, stream),
+            (rows.take(fold.train), rows.take(fold.test)),
+            (order, judged),
+            evaluate.metrics,
+            evaluate.conventions,
+        )
     columns = ("n_features", "share", "cost_share", "metric", "value", "n_scored")
-    return {"measurements": [{c: getattr(m, c) for c in columns} for m in found]}, []
+    notes = [] if judged else ["no feature was selected, so there was nothing to judge"]
+    return {"measurements": [{c: getattr(m, c) for c in columns} for m in found]}, notes
+
+
+def _points(
+    job: Job, unit: Unit, selected: list[Selected], rows: Source
+) -> tuple[IntArray, list[int]]:
+    """Features in the order in which the classifier gets them, and how many of them it gets."""
+    if not selected:
+        return np.arange(rows.n_features), [rows.n_features]
+    features = job.features_of(job.selects[unit.selector])
+    if features.selected:
+        support = np.array(selected[0].support, dtype=np.int64)
+        return support, [len(support)]
+    order = np.array(selected[0].order, dtype=np.int64)
+    if features.size_of is not None:
+        return order, [len(selected[-1].support)]
+    return order, list(counts_of(features, rows.n_features))
 
 
 def _train_rows(job: Job, unit: Unit, dataset: Dataset, rows: Source) -> Source:
@@ -139,15 +165,15 @@ def _train_rows(job: Job, unit: Unit, dataset: Dataset, rows: Source) -> Source:
     return rows.take(fold_of(job, dataset, unit.repeat, unit.fold).train)
 
 
-def _make(kind: registry.Kind, method: Method, stream: np.random.SeedSequence) -> Any:
+def _stream(job: Job, unit: Unit, label: str) -> np.random.SeedSequence:
+    return selector_stream(job.seed, label, unit.repeat, unit.fold)
+
+
+def _make(kind: registry.Kind, method: Method | Prefilter, stream: np.random.SeedSequence) -> Any:
     params = dict(method.params)
     if "random_state" in options_of(kind, method.method):
         params.setdefault("random_state", stream)
     return registry.load(kind, method.method)(**params)
-
-
-def _by_label(methods: tuple[Any, ...], label: str | None) -> Any:
-    return next(method for method in methods if method.label == label)
 
 
 @lru_cache(maxsize=8)

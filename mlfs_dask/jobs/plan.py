@@ -13,9 +13,10 @@ from mlfs_dask.errors import PlanError
 from mlfs_dask.graphs.executor import available_cores
 from mlfs_dask.jobs import estimate
 from mlfs_dask.jobs.agenda import Agenda
-from mlfs_dask.jobs.data import folds_of, names
+from mlfs_dask.jobs.data import names
 from mlfs_dask.jobs.digest import job_digest, run_id
 from mlfs_dask.jobs.estimate import Sizes
+from mlfs_dask.jobs.rows import folds_of
 from mlfs_dask.jobs.rundir import RunFolder, runs_folder
 from mlfs_dask.jobs.sizes import parse_bytes, show_bytes
 from mlfs_dask.jobs.spec import Job

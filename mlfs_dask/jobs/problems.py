@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from mlfs_dask.errors import JobFileError
+
+_NAMED = 40  # names listed at most
 
 
 class Problems:
@@ -30,7 +32,12 @@ class Problems:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.found: list[str] = []
+        self._found: dict[str, None] = {}
+
+    @property
+    def found(self) -> list[str]:
+        """The problems in the order found, each once."""
+        return list(self._found)
 
     def add(self, key: str, problem: str) -> None:
         """Note a problem.
@@ -42,7 +49,7 @@ class Problems:
         problem
             What is wrong and what is allowed.
         """
-        self.found.append(f"{key}: {problem}" if key else problem)
+        self._found[f"{key}: {problem}" if key else problem] = None
 
     def wrong_value(self, key: str, value: Any, allowed: str) -> None:
         """Note a value of the wrong type or range.
@@ -58,7 +65,15 @@ class Problems:
         """
         self.add(key, f"{shown(value)} is not allowed; expected {allowed}")
 
-    def unknown_key(self, table: str, key: str, known: Iterable[str]) -> None:
+    def unknown_key(
+        self,
+        table: str,
+        key: str,
+        known: Iterable[str],
+        *,
+        place: str | None = None,
+        near: Sequence[str] = (),
+    ) -> None:
         """Note a key that does not exist.
 
         Parameters
@@ -69,11 +84,15 @@ class Problems:
             As given.
         known
             Keys allowed there.
+        place
+            Path of the key where it is not the table's with the key.
+        near
+            Where to look for the nearest key; by default among those known.
         """
         known = list(known)
         self.add(
-            joined(table, key),
-            f"unknown key{_nearest(key, known)} Allowed here: {', '.join(known)}",
+            place or joined(table, key),
+            f"unknown key{_nearest(key, near or known)} Allowed here: {_some(known)}",
         )
 
     def unknown_name(self, key: str, value: str, kind: str, known: Iterable[str]) -> None:
@@ -91,9 +110,7 @@ class Problems:
             Names there are.
         """
         known = list(known)
-        self.add(
-            key, f"no {kind} is named {value!r}{_nearest(value, known)} Known: {', '.join(known)}"
-        )
+        self.add(key, f"no {kind} is named {value!r}{_nearest(value, known)} Known: {_some(known)}")
 
     def check(self) -> None:
         """Raise if there are problems.
@@ -103,10 +120,10 @@ class Problems:
         JobFileError
             Lists them all.
         """
-        if not self.found:
+        if not self._found:
             return
-        count = "1 problem" if len(self.found) == 1 else f"{len(self.found)} problems"
-        lines = "".join(f"\n  {problem}" for problem in self.found)
+        count = "1 problem" if len(self._found) == 1 else f"{len(self._found)} problems"
+        lines = "".join(f"\n  {problem}" for problem in self._found)
         raise JobFileError(
             f"{self.file}: {count}{lines}", file=self.file, problems=tuple(self.found)
         )
@@ -165,7 +182,8 @@ def _phrase(hint: Any, limits: tuple[Any, ...]) -> str:
         item = next((a for a in get_args(hint) if a is not Ellipsis), Any)
         return f"a list, each item {_phrase(item, ())}"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
-    name = names.get(hint, "a table" if origin is dict or hint is dict else "another value")
+    is_table = dict in (origin, hint) or (isinstance(hint, type) and issubclass(hint, Struct))
+    name = names.get(hint, "a table" if is_table else "another value")
     return name + "".join(_limits(meta) for meta in limits)
 
 
@@ -197,6 +215,11 @@ def _listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _nearest(given: str, known: list[str]) -> str:
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _nearest(given: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(given, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else "."

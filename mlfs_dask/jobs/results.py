@@ -140,7 +140,7 @@ def read_unit(folder: RunFolder, unit_id: str) -> dict[str, Any]:
 
 
 def _selection(job: Job, unit: Unit, record: dict[str, Any]) -> dict[str, Any]:
-    method = next(select for select in job.select if select.label == unit.selector)
+    method = job.selects[unit.selector]
     return {
         "dataset": unit.dataset,
         "selector": unit.selector,

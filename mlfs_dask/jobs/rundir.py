@@ -5,6 +5,7 @@
     RUNS/<run-id>/
       job.toml  resolved.json  manifest.json      what was asked, on which data, with which versions
       datasets.json                               names of features and labels, planted truth
+      inputs/                                     copies of the files that the job names
       journal.jsonl                               what happened; the truth
       units/<unit-id>.json                        result of each finished unit
       results.json  evaluation.csv  timings.json  put together at the end
@@ -62,6 +63,7 @@ class RunFolder:
         self.resolved = path / "resolved.json"
         self.manifest = path / "manifest.json"
         self.datasets = path / "datasets.json"
+        self.inputs = path / "inputs"
         self.journal = path / "journal.jsonl"
         self.units = path / "units"
         self.results = path / "results.json"

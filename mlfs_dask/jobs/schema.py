@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any, Final
 
@@ -11,9 +12,14 @@ import msgspec
 from mlfs_dask import registry
 from mlfs_dask.evaluate.metrics import METRICS
 from mlfs_dask.jobs.options import Option, options_of
-from mlfs_dask.jobs.spec import Job
+from mlfs_dask.jobs.spec import COST_KEYS, JobFile
+from mlfs_dask.jobs.sweep import SWEPT
 
-_METHODS: Final[dict[str, registry.Kind]] = {"Select": "selectors", "Classify": "classifiers"}
+_METHODS: Final[dict[str, registry.Kind]] = {
+    "Select": "selectors",
+    "Prefilter": "selectors",
+    "Classify": "classifiers",
+}
 
 
 def job_schema() -> dict[str, Any]:
@@ -24,14 +30,18 @@ def job_schema() -> dict[str, Any]:
     >>> job_schema()["required"]
     ['schema', 'name', 'data']
     """
-    schema: dict[str, Any] = msgspec.json.schema(Job)
+    schema: dict[str, Any] = msgspec.json.schema(JobFile)
     tables = schema.pop("$defs")
     for name, kind in _METHODS.items():
         tables[name] = _method_schema(tables[name], kind)
     tables["Evaluate"]["properties"]["metrics"]["items"] = {"enum": list(METRICS)}
     tables["Evaluate"]["properties"]["metrics"]["minItems"] = 1
     tables["Evaluate"]["properties"]["classifier"]["minItems"] = 1
-    whole = tables.pop("Job")
+    tables["Features"] |= {"minProperties": 1, "maxProperties": 1}
+    tables["Features"]["properties"]["selected"] |= {"const": True}
+    tables["Costs"] = _costs_schema(tables["Costs"])
+    whole = tables.pop("JobFile")
+    whole["properties"]["sweep"] = _sweep_schema(whole["properties"]["sweep"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **whole,
@@ -50,11 +60,52 @@ def _method_schema(table: dict[str, Any], kind: registry.Kind) -> dict[str, Any]
             {
                 "type": "object",
                 "properties": {**own, "method": {"const": method}, **options},
-                "required": ["method"],
+                "required": [key for key in table["required"] if key != "label"],
                 "additionalProperties": False,
             }
         )
     return {"title": table["title"], "description": table["description"], "oneOf": alternatives}
+
+
+def _costs_schema(table: dict[str, Any]) -> dict[str, Any]:
+    """One alternative per distribution, each with its own keys."""
+    alternatives = [
+        {
+            "type": "object",
+            "properties": {
+                "distribution": {"const": distribution},
+                **{key: table["properties"][key]["anyOf"][0] for key in keys},
+            },
+            "required": ["distribution", *keys],
+            "additionalProperties": False,
+        }
+        for distribution, keys in COST_KEYS.items()
+    ]
+    return {"title": table["title"], "description": table["description"], "oneOf": alternatives}
+
+
+def _sweep_schema(table: dict[str, Any]) -> dict[str, Any]:
+    """Full keys in quotes, or as tables below tables, which is what TOML makes of them without."""
+    values = {"type": "array", "minItems": 1}
+    entries = {
+        "type": "object",
+        "patternProperties": {"^[0-9]+$": {"type": "object", "additionalProperties": values}},
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "description": table["description"],
+        "patternProperties": {rf"^{path}\.[0-9]+\..+$": values for path in map(re.escape, SWEPT)},
+        "properties": {
+            "select": entries,
+            "evaluate": {
+                "type": "object",
+                "properties": {"classifier": entries},
+                "additionalProperties": False,
+            },
+        },
+        "additionalProperties": False,
+    }
 
 
 def _option(option: Option) -> dict[str, Any]:

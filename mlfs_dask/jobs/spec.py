@@ -1,12 +1,13 @@
 """What a job says, as typed records: every key of a job file is declared here once.
 
 `mlfs_dask.jobs.jobfile` reads TOML into these; ``jobs/schema.json`` is printed from them. The keys
-of ``[[select]]`` and ``[[evaluate.classifier]]`` that are not declared here are parameters of the
-method and are checked against its constructor.
+of ``[[select]]``, its ``prefilter`` and ``[[evaluate.classifier]]`` that are not declared here are
+parameters of the method and are checked against its constructor.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field, to_builtins
@@ -14,6 +15,10 @@ from msgspec import Meta, Struct, field, to_builtins
 from mlfs_dask._typing import Conventions, Impute
 
 SCHEMA: Final = 1
+STORE_COSTS: Final = "store"
+"""Value of ``data.costs`` that takes the costs the stores came with."""
+COST_KEYS: Final = {"uniform": ("low", "high"), "normal": ("mean", "std")}
+"""Keys of each distribution of costs."""
 BASELINE: Final = "all"
 """Selector column of the baseline: the classifier on all features."""
 DEFAULT_METRICS: Final = (
@@ -32,6 +37,25 @@ class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the job file."""
 
 
+class Missing(_Table, frozen=True, kw_only=True):
+    """Cells of X made missing at random, the same for every selector and fold."""
+
+    rate: Annotated[float, Meta(ge=0, le=1, description="Share of the cells, 0 to 1.")]
+
+
+class Costs(_Table, frozen=True, kw_only=True):
+    """Test costs of the features, drawn from a distribution."""
+
+    distribution: Annotated[
+        Literal["uniform", "normal"],
+        Meta(description="'uniform' from low to high; 'normal', where draws below 0 become 0."),
+    ]
+    low: Annotated[float, Meta(ge=0)] | None = None
+    high: Annotated[float, Meta(ge=0)] | None = None
+    mean: float | None = None
+    std: Annotated[float, Meta(ge=0)] | None = None
+
+
 class Data(_Table, frozen=True, kw_only=True):
     """What to run on."""
 
@@ -46,6 +70,17 @@ class Data(_Table, frozen=True, kw_only=True):
             "takes the mean (nominal: the mode) of the training rows."
         ),
     ] = "none"
+    missing: Annotated[
+        Missing | None, Meta(description="Make cells of X missing, to see what methods do then.")
+    ] = None
+    costs: Annotated[
+        Costs | str | None,
+        Meta(
+            description="Test costs of the features: a distribution to draw them from, 'store' "
+            "for those the stores came with, or the path of a CSV file, relative to the job file. "
+            "By default the store's where it has some."
+        ),
+    ] = None
 
     @property
     def stores(self) -> tuple[str, ...]:
@@ -69,12 +104,52 @@ class Method(_Table, frozen=True, kw_only=True):
     params: dict[str, Any] = field(default_factory=dict)
 
 
+class Prefilter(_Table, frozen=True, kw_only=True):
+    """A quick selection before another: only its best features go on.
+
+    Attributes
+    ----------
+    params
+        All parameters of the constructor, defaults included.
+    """
+
+    method: Annotated[str, Meta(description="Registered name, see `mlfs methods`.")]
+    n: Annotated[Count, Meta(description="How many of its best features go on.")]
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+class Features(_Table, frozen=True, kw_only=True):
+    """How many features the classifiers get; exactly one of the keys."""
+
+    fractions: Annotated[
+        tuple[Share, ...] | None, Meta(description="Shares of the features, above 0, at most 1.")
+    ] = None
+    counts: Annotated[tuple[Count, ...] | None, Meta(description="Numbers of features.")] = None
+    selected: Annotated[
+        bool, Meta(description="true: the features that each selector selects by itself.")
+    ] = False
+    size_of: Annotated[
+        str | None,
+        Meta(description="As many of the best as the selector of this label selects by itself."),
+    ] = None
+
+
 class Select(Method, frozen=True, kw_only=True):
     """One selector."""
 
     final: Annotated[
         bool, Meta(description="Whether to select on all rows too, besides the training folds.")
     ] = True
+    prefilter: Annotated[
+        Prefilter | None,
+        Meta(description="A quick selection on the same rows that picks the candidates."),
+    ] = None
+    datasets: Annotated[
+        tuple[str, ...] | None, Meta(description="Data sets to select on; by default all.")
+    ] = None
+    features: Annotated[
+        Features | None, Meta(description="Instead of evaluate.features for this selector.")
+    ] = None
 
 
 class Classify(Method, frozen=True, kw_only=True):
@@ -85,22 +160,24 @@ class Split(_Table, frozen=True, kw_only=True):
     """How rows are parted into training and test rows."""
 
     kind: Annotated[
-        Literal["kfold", "holdout"],
-        Meta(description="'kfold' deals all rows; 'holdout' takes the split the store came with."),
+        Literal["kfold", "iterative", "groups", "holdout"],
+        Meta(
+            description="'kfold' deals all rows; 'iterative' deals them so that every fold has its "
+            "part of each label; 'groups' keeps rows of one group together; 'holdout' takes the "
+            "split the store came with."
+        ),
     ] = "kfold"
-    folds: Annotated[int, Meta(ge=2, le=1_000_000, description="Number of folds of kfold.")] = 10
+    folds: Annotated[int, Meta(ge=2, le=1_000_000, description="Number of folds.")] = 10
     repeats: Annotated[
-        int, Meta(ge=1, le=10_000, description="How often kfold deals the rows, each time anew.")
+        int, Meta(ge=1, le=10_000, description="How often the rows are dealt, each time anew.")
     ] = 1
-
-
-class Features(_Table, frozen=True, kw_only=True):
-    """How many features the classifiers get; either key, not both."""
-
-    fractions: Annotated[
-        tuple[Share, ...] | None, Meta(description="Shares of the features, above 0, at most 1.")
+    column: Annotated[
+        str | None,
+        Meta(
+            description="For 'groups': path of a file with the group of each row, one a line, "
+            "relative to the job file."
+        ),
     ] = None
-    counts: Annotated[tuple[Count, ...] | None, Meta(description="Numbers of features.")] = None
 
 
 class Evaluate(_Table, frozen=True, kw_only=True):
@@ -140,8 +217,23 @@ class Run(_Table, frozen=True, kw_only=True):
     ] = None
 
 
-class Job(_Table, frozen=True, kw_only=True):
-    """A whole job."""
+class InputFile(_Table, frozen=True, kw_only=True):
+    """A file that a job names.
+
+    Attributes
+    ----------
+    path
+        Where it lies: the original until a run starts, then the run's own copy.
+    sha256
+        Of its content, in hexadecimal.
+    """
+
+    path: str
+    sha256: str
+
+
+class JobFile(_Table, frozen=True, kw_only=True, dict=True):
+    """All keys of a job file."""
 
     schema: Annotated[Literal[1], Meta(description="Version of the job file's format.")]
     name: Annotated[
@@ -155,7 +247,60 @@ class Job(_Table, frozen=True, kw_only=True):
     data: Data
     select: tuple[Select, ...] = ()
     evaluate: Evaluate | None = None
+    sweep: Annotated[
+        dict[str, tuple[Any, ...]],
+        Meta(
+            description="Values to try: 'select.N.KEY' or 'evaluate.classifier.N.KEY' and a list; "
+            "keys of one entry are combined."
+        ),
+    ] = field(default_factory=dict)
     run: Run = field(default_factory=Run)
+
+
+class Job(JobFile, frozen=True, kw_only=True):
+    """A job, checked and with all defaults.
+
+    Attributes
+    ----------
+    select, evaluate
+        With one entry per point of ``sweep``, which stands for information only.
+    files
+        Key that names a file -> the file.
+    """
+
+    files: dict[str, InputFile] = field(default_factory=dict)
+
+    @cached_property
+    def selects(self) -> dict[str, Select]:
+        """Label -> selector."""
+        return {select.label: select for select in self.select}
+
+    @cached_property
+    def classifiers(self) -> dict[str, Classify]:
+        """Label -> classifier."""
+        methods = () if self.evaluate is None else self.evaluate.classifier
+        return {method.label: method for method in methods}
+
+    def selects_on(self, dataset: str) -> list[Select]:
+        """Selectors that run on a data set, in order.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        """
+        return [s for s in self.select if s.datasets is None or dataset in s.datasets]
+
+    def features_of(self, select: Select) -> Features:
+        """At how many features a selector is judged.
+
+        Parameters
+        ----------
+        select
+            One of the job's, which has an [evaluate] table.
+        """
+        assert self.evaluate is not None
+        return select.features or self.evaluate.features
 
     def resolved(self) -> dict[str, Any]:
         """The job as plain values with all defaults, for ``resolved.json``."""

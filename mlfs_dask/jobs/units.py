@@ -91,21 +91,23 @@ def units_of(job: Job, datasets: Sequence[str]) -> list[Unit]:
 def _units_on(job: Job, dataset: str) -> Iterator[Unit]:
     if job.evaluate is not None:
         split = job.evaluate.split
-        folds = split.folds if split.kind == "kfold" else 1
+        folds = 1 if split.kind == "holdout" else split.folds
         for repeat in range(split.repeats):
             for fold in range(folds):
                 yield from _units_in_fold(job, dataset, repeat, fold)
-    for select in job.select:
+    for select in job.selects_on(dataset):
         if select.final or job.evaluate is None:
             yield Unit(kind="select", dataset=dataset, selector=select.label)
 
 
 def _units_in_fold(job: Job, dataset: str, repeat: int, fold: int) -> Iterator[Unit]:
     assert job.evaluate is not None
-    selectors = [select.label for select in job.select]
-    for selector in selectors:
+    size_of = {select.label: job.features_of(select).size_of for select in job.selects_on(dataset)}
+    for selector in size_of:
         yield Unit(kind="select", dataset=dataset, selector=selector, repeat=repeat, fold=fold)
-    for selector in [*selectors, *([BASELINE] if job.evaluate.baseline else [])]:
+    if job.evaluate.baseline:
+        size_of[BASELINE] = None
+    for selector, sized_by in size_of.items():
         for classifier in job.evaluate.classifier:
             yield Unit(
                 kind="judge",
@@ -114,4 +116,5 @@ def _units_in_fold(job: Job, dataset: str, repeat: int, fold: int) -> Iterator[U
                 classifier=classifier.label,
                 repeat=repeat,
                 fold=fold,
+                size_of=sized_by,
             )

@@ -1,0 +1,140 @@
+"""Files that a job names: found when it is read, kept in the run folder, known by their content.
+
+A run copies them when it starts, so it can be taken up when the originals are gone or changed. What
+counts for the job's digest is their sha256, not where they lie.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from mlfs_dask.errors import RunFolderError
+from mlfs_dask.jobs.problems import Problems
+from mlfs_dask.jobs.rundir import write_bytes
+from mlfs_dask.jobs.spec import STORE_COSTS, InputFile, Job
+from mlfs_dask.storage.atomic import machine_faults
+
+COSTS: Final = "data.costs"
+GROUPS: Final = "evaluate.split.column"
+_KEPT_AS: Final = {COSTS: "costs.csv", GROUPS: "groups.csv"}
+_EXPECTED: Final = {
+    COSTS: "a table, 'store' or the path of a CSV file",
+    GROUPS: "the path of a file with the group of each row",
+}
+_RESTORE: Final = "Restore the file, or start the job again with --force."
+
+
+def find_files(clean: dict[str, Any], folder: Path, problems: Problems) -> dict[str, InputFile]:
+    """Find the files that a job names.
+
+    Parameters
+    ----------
+    clean
+        The job as plain values.
+    folder
+        Of the job file; relative paths start there.
+    problems
+        Takes files that are not there.
+
+    Returns
+    -------
+    dict
+        Key that names a file -> the file.
+    """
+    costs = clean.get("data", {}).get("costs")
+    split = (clean.get("evaluate") or {}).get("split", {})
+    named = {COSTS: None if costs == STORE_COSTS else costs, GROUPS: split.get("column")}
+    files = {}
+    for key, name in named.items():
+        if not isinstance(name, str):
+            continue
+        path = (folder / name).absolute()
+        try:
+            files[key] = InputFile(path=str(path), sha256=_sha256(path.read_bytes()))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            problems.wrong_value(key, name, f"{_EXPECTED[key]}; {path}: {reason}")
+    return files
+
+
+def keep_files(job: Job, folder: Path) -> Job:
+    """Copy the files that a job names into its run folder, unless they are there already.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    folder
+        Where the run keeps such files; made if need be.
+
+    Returns
+    -------
+    Job
+        The same job, which has the files there.
+
+    Raises
+    ------
+    RunFolderError
+        A file is gone or was changed since the job was read, or the run's copy was changed.
+    MachineError
+        The disk is full or refuses.
+    """
+    kept = kept_files(job, folder)
+    for key, file in job.files.items():
+        target = Path(kept.files[key].path)
+        if not target.is_file():
+            content = check_file(file).read_bytes()
+            with machine_faults("make the run folder", folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            write_bytes(target, content)
+        check_file(kept.files[key])
+    return kept
+
+
+def kept_files(job: Job, folder: Path) -> Job:
+    """The job with its files where its run keeps them, wherever the run lies now.
+
+    Parameters
+    ----------
+    job
+        As read, or as it stands in the run folder.
+    folder
+        Where the run keeps such files.
+    """
+    kept = {
+        key: InputFile(path=str((folder / _KEPT_AS[key]).absolute()), sha256=file.sha256)
+        for key, file in job.files.items()
+    }
+    return msgspec.structs.replace(job, files=kept)
+
+
+def check_file(file: InputFile) -> Path:
+    """Path of a file, once it is sure to have the content it had when the job was read.
+
+    Parameters
+    ----------
+    file
+        Of a job.
+
+    Raises
+    ------
+    RunFolderError
+        It is gone or was changed.
+    """
+    path = Path(file.path)
+    try:
+        same = _sha256(path.read_bytes()) == file.sha256
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror}", hint=_RESTORE, path=file.path) from error
+    if not same:
+        problem = f"{path} was changed since the job was read"
+        raise RunFolderError(problem, hint=_RESTORE, path=file.path)
+    return path
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
