@@ -26,6 +26,7 @@ from mlfs_dask.jobs.rundir import FORMAT, RunFolder, find_run, read_json, write_
 from mlfs_dask.jobs.shapes import (
     Resolved,
     Results,
+    Tests,
     Timings,
     read_datasets,
     read_manifest,
@@ -266,6 +267,16 @@ class Run:
         document = read_shaped(self._folder.results, Results)
         selections: list[dict[str, Any]] = document["selections"]
         return selections
+
+    @cached_property
+    def tests(self) -> dict[str, Any] | None:
+        """``tests.json``: the tests that the job's ``[compare]`` asks for; None without them."""
+        path = self._folder.tests
+        if not path.exists():
+            return None
+        self._check_unchanged(path)
+        document: dict[str, Any] = read_shaped(path, Tests)
+        return document
 
     @cached_property
     def evaluation(self) -> NDArray[np.void]:

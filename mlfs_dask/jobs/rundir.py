@@ -9,6 +9,7 @@
       journal.jsonl                               what happened; the truth
       units/<unit-id>.json                        result of each finished unit
       results.json  evaluation.csv  timings.json  put together at the end
+      tests.json                                  tests of significance, if the job has [compare]
       report.html  log.txt  state.json  lock
       cancel                                      there while somebody wants the run to stop
 """
@@ -68,6 +69,7 @@ class RunFolder:
         self.units = path / "units"
         self.results = path / "results.json"
         self.evaluation = path / "evaluation.csv"
+        self.tests = path / "tests.json"
         self.timings = path / "timings.json"
         self.report = path / "report.html"
         self.log = path / "log.txt"

@@ -77,6 +77,38 @@ class Results(msgspec.Struct):
     selections: list[_Selection]
 
 
+class _Compare(msgspec.Struct):
+    over: str
+    of: str
+    at: dict[str, Any] | str | None
+    test: str
+
+
+class _Comparison(msgspec.Struct):
+    metric: str
+    higher_is_better: bool
+    dataset: str | None
+    selector: str | None
+    classifier: str | None
+    methods: list[str]
+    absent: list[str]
+    rows: list[str]
+    dropped: list[str]
+    values: list[list[float | None]]
+    ranks: list[list[float]] | None
+    average_ranks: list[float] | None
+    test: dict[str, Any] | None
+    post_hoc: dict[str, Any] | None
+    problem: str | None
+
+
+class Tests(msgspec.Struct):
+    """``tests.json``."""
+
+    compare: _Compare
+    comparisons: list[_Comparison]
+
+
 class Timings(msgspec.Struct):
     """``timings.json``."""
 
