@@ -21,6 +21,7 @@ from mlfs_dask.errors import InputError, MachineError, MlfsError
 __all__ = ["main", "mlfs"]
 
 _COMMANDS = {
+    "compare": "mlfs_dask.cli.compare:compare",
     "data": "mlfs_dask.cli.data:data",
     "init": "mlfs_dask.cli.init:init",
     "list": "mlfs_dask.cli.runs:list_runs",
