@@ -30,6 +30,9 @@ class Executor(Protocol):
     def share(self, value: Any) -> Any:
         """Put a read-only value near the workers once; pass the result in ``common``."""
 
+    def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
+        """Compute as `map` does and leave results where they are, as dependencies of items."""
+
 
 def available_cores() -> int:
     """Number of cores this process may use, which container limits may make fewer than exist."""
@@ -76,6 +79,10 @@ class InProcess:
         """Return the value itself: threads see the same memory."""
         return value
 
+    def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
+        """Return the results themselves."""
+        return list(self.map(function, items, *common))
+
 
 class OnCluster:
     """Runs kernels as tasks of a Dask cluster.
@@ -95,14 +102,21 @@ class OnCluster:
         self, function: Callable[..., Any], items: Sequence[Any], *common: Any
     ) -> Iterator[Any]:
         """Yield ``function(item, *common)`` for every item, in order."""
+        futures = self._submit_all(function, items, common)
+        yield from _ordered(futures, window=3 * self.n_workers, discard=_release)
+
+    def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
+        """Return futures; what a lost worker held is computed again by those that are left."""
+        return list(self._submit_all(function, items, common))
+
+    def _submit_all(
+        self, function: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...]
+    ) -> Iterator[Any]:
         # A name per call: two maps with equal arguments over a store that changed in between must
         # not share results, and tasks read well on Dask's dashboard.
         prefix = f"{getattr(function, '__name__', 'task').strip('_')}-{uuid.uuid4().hex[:12]}"
-        futures = (
-            self._submit(function, item, common, key=f"{prefix}-{index}")
-            for index, item in enumerate(items)
-        )
-        yield from _ordered(futures, window=3 * self.n_workers, discard=_release)
+        for index, item in enumerate(items):
+            yield self._submit(function, item, common, key=f"{prefix}-{index}")
 
     def _submit(
         self, function: Callable[..., Any], item: Any, common: tuple[Any, ...], *, key: str

@@ -26,3 +26,6 @@ class Shuffled:
 
     def share(self, value):
         return value
+
+    def keep(self, function, items, *common):
+        return list(self.map(function, items, *common))
