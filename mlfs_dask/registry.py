@@ -18,7 +18,9 @@ Kind: TypeAlias = Literal["selectors", "classifiers", "readers"]
 
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "selectors": {
+        "mdmr": "mlfs_dask.selectors.mdmr:MDMR",
         "mllap": "mlfs_dask.selectors.mllap:MLLAP",
+        "pmu": "mlfs_dask.selectors.pmu:PMU",
         "spec": "mlfs_dask.selectors.spec:SPEC",
     },
     "classifiers": {
