@@ -182,6 +182,7 @@ def _print_plan(made: Plan) -> None:
     where = f"{made.workers} worker processes" if made.workers else "this process"
     limit = made.memory_limit_bytes
     facts = {
+        **_facts_of_data(made),
         "units": f"{made.n_selections} selections, {made.n_curves} curves",
         "tasks": f"{made.n_tasks} in {where}",
         "memory": f"about {show_bytes(made.memory_bytes)} per process"
@@ -189,12 +190,27 @@ def _print_plan(made: Plan) -> None:
         + f" (arrays of one task: {show_bytes(made.task_bytes)})",
         "time": f"about {show_seconds(made.seconds)}",
     }
+    if made.sweep:
+        points = (f"{n} points of {entry}" for entry, n in made.sweep.items())
+        facts["sweep"] = ", ".join(points)
     click.echo()
     for name, value in facts.items():
         click.echo(f"{name:8}{value}")
     for warning in made.warnings:
         click.echo(f"\nwarning: {warning}")
     _print_constant(made)
+
+
+def _facts_of_data(made: Plan) -> dict[str, str]:
+    """What the job does to the data, and which files it reads besides."""
+    facts = {}
+    if made.missing_rate is not None:
+        facts["missing"] = f"{made.missing_rate:.4g} of the cells, drawn by row"
+    if made.costs is not None:
+        facts["costs"] = made.costs
+    for number, file in enumerate(made.files):
+        facts["file" if number == 0 else "and"] = f"{file.path} ({file.bytes} bytes, {file.key})"
+    return facts
 
 
 def _print_constant(made: Plan) -> None:

@@ -30,7 +30,7 @@ from mlfs_dask.jobs.replay import Replay
 from mlfs_dask.jobs.results import read_unit, write_results
 from mlfs_dask.jobs.rundir import RunFolder, State
 from mlfs_dask.jobs.steps import Steps
-from mlfs_dask.jobs.units import Unit, units_of
+from mlfs_dask.jobs.units import Unit, part_for, units_of
 from mlfs_dask.jobs.work import Failure, Outcome, Task
 from mlfs_dask.storage.dataset import Dataset
 
@@ -208,7 +208,7 @@ class Driver:
         return Task(
             name=str(self._n_tasks),
             session=self._session,
-            job=self._order.job,
+            job=part_for(self._order.job, units),
             addresses={unit.dataset: self._addresses[unit.dataset] for unit in units},
             units=units,
             selected={

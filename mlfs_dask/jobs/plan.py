@@ -16,10 +16,12 @@ from mlfs_dask.jobs.agenda import Agenda
 from mlfs_dask.jobs.data import names
 from mlfs_dask.jobs.digest import job_digest, run_id
 from mlfs_dask.jobs.estimate import Sizes
+from mlfs_dask.jobs.inputs import check_file
 from mlfs_dask.jobs.rows import folds_of
 from mlfs_dask.jobs.rundir import RunFolder, runs_folder
 from mlfs_dask.jobs.sizes import parse_bytes, show_bytes
-from mlfs_dask.jobs.spec import Job
+from mlfs_dask.jobs.spec import COST_KEYS, STORE_COSTS, Costs, InputFile, Job
+from mlfs_dask.jobs.sweep import entry_of
 from mlfs_dask.jobs.units import Unit, units_of
 from mlfs_dask.storage.dataset import Dataset
 
@@ -49,6 +51,15 @@ class PlannedData(Struct, frozen=True):
     n_labels: int
 
 
+class PlannedFile(Struct, frozen=True):
+    """A file that the job names; a run keeps a copy of it."""
+
+    key: str
+    path: str
+    bytes: int
+    sha256: str
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """What a run of a job would be.
 
@@ -60,6 +71,14 @@ class Plan(Struct, frozen=True, kw_only=True):
         State of the run if there is one already, else None.
     datasets
         What it runs on.
+    files
+        What else it reads.
+    missing_rate
+        Share of the cells that are made missing, or None.
+    costs
+        Where the costs of the features come from, in words; None: from stores that have some.
+    sweep
+        Entry of the job file that is swept -> its points.
     n_selections, n_curves
         Units of both kinds.
     n_done
@@ -83,6 +102,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     run: str
     state: str | None
     datasets: list[PlannedData]
+    files: list[PlannedFile]
+    missing_rate: float | None
+    costs: str | None
+    sweep: dict[str, int]
     n_selections: int
     n_curves: int
     n_done: int
@@ -149,6 +172,10 @@ def make_plan(
         datasets=[
             PlannedData(d.name, d.path, d.n_samples, d.n_features, d.n_labels) for d in datasets
         ],
+        files=[_planned_file(key, file) for key, file in sorted(job.files.items())],
+        missing_rate=job.data.missing.rate if job.data.missing is not None else None,
+        costs=_costs_in_words(job),
+        sweep=_points(job),
         n_selections=_count(units, "select"),
         n_curves=_count(units, "judge"),
         n_done=len(set(done)),
@@ -163,6 +190,26 @@ def make_plan(
     if job.evaluate is not None and job.evaluate.strict and plan.constant_labels:
         raise _refused(plan.constant_labels)
     return plan
+
+
+def _planned_file(key: str, file: InputFile) -> PlannedFile:
+    return PlannedFile(key, file.path, check_file(file).stat().st_size, file.sha256)
+
+
+def _costs_in_words(job: Job) -> str | None:
+    costs = job.data.costs
+    if not isinstance(costs, Costs):
+        return "of the stores" if costs == STORE_COSTS else costs
+    numbers = [f"{key} {getattr(costs, key):g}" for key in COST_KEYS[costs.distribution]]
+    return f"drawn, {costs.distribution} with {' and '.join(numbers)}"
+
+
+def _points(job: Job) -> dict[str, int]:
+    points: dict[str, int] = {}
+    for key, values in job.sweep.items():
+        entry = entry_of(key)
+        points[entry] = points.get(entry, 1) * len(values)
+    return points
 
 
 def _workers(job: Job, cost: Sequence[float]) -> int:

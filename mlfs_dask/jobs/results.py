@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -142,11 +143,13 @@ def read_unit(folder: RunFolder, unit_id: str) -> dict[str, Any]:
 
 def _selection(job: Job, unit: Unit, record: dict[str, Any]) -> dict[str, Any]:
     method = job.selects[unit.selector]
+    prefilter = method.prefilter
+    first = {} if prefilter is None else {"prefilter": msgspec.to_builtins(prefilter)}
     return {
         "dataset": unit.dataset,
         "selector": unit.selector,
         "method": method.method,
-        "params": method.params,
+        "params": {**method.params, **first},
         "repeat": unit.repeat,
         "fold": unit.fold,
         **{key: record.get(key) for key in _RECORD},

@@ -83,6 +83,24 @@ class _Axis:
     values: list[tuple[Any, str, str]]
 
 
+def entry_of(key: str) -> str:
+    """The entry that a key of a sweep belongs to.
+
+    Parameters
+    ----------
+    key
+        Full key.
+
+    Examples
+    --------
+    >>> entry_of("evaluate.classifier.0.n_neighbors")
+    'evaluate.classifier.0'
+    """
+    match = _KEY.fullmatch(key)
+    assert match is not None
+    return f"{match[1]}.{match[2]}"
+
+
 def expand_sweep(raw: dict[str, Any], problems: Problems) -> None:
     """Put entries in place of the tables of selectors and classifiers, one per point of the sweep.
 

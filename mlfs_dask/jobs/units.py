@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from mlfs_dask.jobs.digest import canonical_json
 from mlfs_dask.jobs.spec import BASELINE, Job
@@ -73,6 +73,26 @@ class Unit(Struct, frozen=True, kw_only=True, dict=True):
         where = "all rows" if self.fold is None else f"repeat {self.repeat}, fold {self.fold}"
         what = self.selector if self.classifier is None else f"{self.selector} / {self.classifier}"
         return f"{self.kind} {what} on {self.dataset}, {where}"
+
+
+def part_for(job: Job, units: Sequence[Unit]) -> Job:
+    """What some units need of a job: without the other entries, which may be thousands.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    units
+        Some of its units.
+    """
+    labels = {unit.selector for unit in units} | {unit.size_of for unit in units}
+    names = {unit.classifier for unit in units}
+    evaluate = job.evaluate
+    if evaluate is not None:
+        classifiers = tuple(c for c in evaluate.classifier if c.label in names)
+        evaluate = structs.replace(evaluate, classifier=classifiers)
+    selects = tuple(select for select in job.select if select.label in labels)
+    return structs.replace(job, select=selects, evaluate=evaluate, sweep={})
 
 
 def units_of(job: Job, datasets: Sequence[str]) -> list[Unit]:
