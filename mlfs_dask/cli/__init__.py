@@ -16,20 +16,25 @@ from typing import Any
 import click
 
 from mlfs_dask.cli.lazy import LazyGroup
+from mlfs_dask.cli.output import error_document
 from mlfs_dask.errors import InputError, MachineError, MlfsError
 
 __all__ = ["main", "mlfs"]
 
 _COMMANDS = {
+    "cancel": "mlfs_dask.cli.control:cancel",
     "compare": "mlfs_dask.cli.compare:compare",
     "data": "mlfs_dask.cli.data:data",
     "init": "mlfs_dask.cli.init:init",
-    "list": "mlfs_dask.cli.runs:list_runs",
+    "list": "mlfs_dask.cli.listing:list_runs",
+    "logs": "mlfs_dask.cli.logs:logs",
     "methods": "mlfs_dask.cli.methods:methods",
     "plan": "mlfs_dask.cli.run:plan",
     "report": "mlfs_dask.cli.runs:report",
+    "resume": "mlfs_dask.cli.control:resume",
+    "rm": "mlfs_dask.cli.control:rm",
     "run": "mlfs_dask.cli.run:run",
-    "status": "mlfs_dask.cli.runs:status",
+    "status": "mlfs_dask.cli.status:status",
 }
 """Name of a command -> ``module:attribute`` of a click command; add a line to add a command."""
 
@@ -51,14 +56,8 @@ class Failure(click.ClickException):
         """Print the one message on stderr, and the JSON document on stdout if asked for."""
         click.echo(f"Error: {self.error}", file=file or sys.stderr)
         if self.as_json:
-            document = {
-                "code": self.error.code,
-                "message": self.error.message,
-                "hint": self.error.hint,
-                "exit_code": self.exit_code,
-                "facts": self.error.facts,
-            }
-            click.echo(json.dumps({"error": document}, indent=2, default=str))
+            document = {"error": error_document(self.error)}
+            click.echo(json.dumps(document, indent=2, default=str))
 
 
 class CorrectableFailure(Failure):

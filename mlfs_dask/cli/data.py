@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlfs_dask.cli.export import export
 from mlfs_dask.cli.output import json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def data() -> None:
       mlfs data ingest emotions.arff
       mlfs data show emotions
     """
+
+
+data.add_command(export)
 
 
 @data.command()
@@ -306,38 +310,3 @@ def list_stores(as_json: bool) -> None:
     if missing:
         click.echo("\nIn the catalogue, not yet ingested:")
         print_table(missing, header)
-
-
-@data.command()
-@click.argument("store")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File.")
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice(["npz", "arff", "meka", "csv", "libsvm"]),
-    help="By default what the file's ending tells.",
-)
-@force_option
-@json_option
-def export(store: str, output: Path, file_format: str | None, force: bool, as_json: bool) -> None:
-    """Write a store as a file of another format; says what the format cannot hold.
-
-    npz holds the whole store; arff (Mulan's, with its XML) and meka all but costs, the split as two
-    files; csv names and values; libsvm values.
-
-    \b
-    Example:
-      mlfs data export emotions -o emotions.npz
-      mlfs data export emotions -o emotions.arff --format meka
-    """
-    from mlfs_dask.storage.dataset import open_dataset
-    from mlfs_dask.storage.export import export_store
-
-    report = export_store(open_dataset(store), output, file_format, overwrite=force)
-    for part in report.not_held:
-        click.echo(f"note: {report.format} cannot hold {part}", err=True)
-    if as_json:
-        print_json(report)
-        return
-    for file in report.files:
-        click.echo(file)

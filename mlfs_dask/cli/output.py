@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from mlfs_dask.errors import MlfsError
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
@@ -21,6 +24,23 @@ def print_json(document: Any) -> None:
     import msgspec
 
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2))
+
+
+def error_document(error: MlfsError) -> dict[str, Any]:
+    """What ``--json`` shows of an error.
+
+    Parameters
+    ----------
+    error
+        Raised by the package.
+    """
+    return {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "exit_code": error.exit_code,
+        "facts": error.facts,
+    }
 
 
 def print_table(rows: Sequence[Sequence[object]], header: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LINE_SECONDS: Final = 5.0
 
 
-def make_progress() -> Progress:
+def make_progress() -> UntilHungUp:
     """A bar where stderr is a terminal, else lines."""
     return UntilHungUp(Bar() if sys.stderr.isatty() else Lines())
 
@@ -32,13 +32,20 @@ class UntilHungUp:
     ----------
     shown
         What is told until then.
+
+    Attributes
+    ----------
+    run
+        Id of the run, once it has begun.
     """
 
     def __init__(self, shown: Progress) -> None:
         self._shown: Progress | None = shown
+        self.run: str | None = None
 
     def start(self, run: str, *, done: int, total: int, where: str) -> None:
         """Begin to count."""
+        self.run = run
         self._tell(lambda shown: shown.start(run, done=done, total=total, where=where))
 
     def step(self, steps: Steps) -> None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlfs_dask.cli.finish import finish
+from mlfs_dask.cli.going_on import naming_the_way_on, resume_words
 from mlfs_dask.cli.output import json_option, print_json, print_table
-from mlfs_dask.cli.runs import print_summary, runs_option, summary_document
+from mlfs_dask.cli.runs import runs_option
 
 if TYPE_CHECKING:
-    from mlfs_dask.jobs.coordinator import Finished
     from mlfs_dask.jobs.plan import Plan
     from mlfs_dask.jobs.spec import Job
 
@@ -56,28 +57,30 @@ def run(
       mlfs run emotions-spectral --set evaluate.split.repeats=5 --workers 2
     """
     from mlfs_dask.cli.progress import make_progress
-    from mlfs_dask.jobs.coordinator import Order, interrupted_error, resume_command, run_job
+    from mlfs_dask.jobs.coordinator import Order, resume_command, run_job
     from mlfs_dask.jobs.jobfile import find_job
 
     path = find_job(job)
     checked = _read(path, overrides, workers)
     words = ["mlfs", "run", str(job), *(w for text in overrides for w in ("--set", text))]
+    progress = make_progress()
     order = Order(
         job=checked,
         text=path.read_bytes(),
         file=str(path),
         runs=runs,
         force=force,
-        command=resume_command(*words, "--runs", str(runs)),
-        progress=make_progress(),
+        progress=progress,
     )
-    try:
+
+    def command() -> str:
+        if progress.run is not None:
+            return resume_words(progress.run, runs)
+        return resume_command(*words, "--runs", str(runs))
+
+    with naming_the_way_on(lambda: progress.run or checked.name, command):
         finished = run_job(order)
-    except KeyboardInterrupt:
-        raise interrupted_error(checked.name, order.command) from None
-    _write_report(finished)
-    _show(finished, as_json=as_json)
-    _fail_if_partial(finished, order.command)
+    finish(finished, as_json=as_json, again="--force runs it again")
 
 
 def _read(path: Path, overrides: tuple[str, ...], workers: int | None) -> Job:
@@ -85,49 +88,6 @@ def _read(path: Path, overrides: tuple[str, ...], workers: int | None) -> Job:
 
     extra = () if workers is None else (f"run.workers={workers}",)
     return read_job(path, (*overrides, *extra))
-
-
-def _write_report(finished: Finished) -> None:
-    from mlfs_dask.jobs.results import Run
-    from mlfs_dask.report import write_report
-
-    folder = finished.folder
-    if finished.fresh or not folder.report.is_file():
-        write_report([Run(folder)], folder.report)
-
-
-def _show(finished: Finished, *, as_json: bool) -> None:
-    from mlfs_dask.jobs.results import Run
-
-    done = Run(finished.folder)
-    if as_json:
-        failed = [str(unit) for unit, _ in finished.failures]
-        extra = {"already_finished": not finished.fresh, "failed": failed}
-        print_json({**summary_document(done), **extra})
-        return
-    if not finished.fresh:
-        click.echo(f"{done.id} was finished before; --force runs it again.\n")
-    print_summary(done)
-
-
-def _fail_if_partial(finished: Finished, command: str) -> None:
-    from mlfs_dask.errors import InputError, MlfsError
-
-    failures = [failure for _, failure in finished.failures]
-    if not failures:
-        return
-    root = [failure for failure in failures if failure.error != "NotRun"] or failures
-    message = root[0].message
-    first = next(unit for unit, failure in finished.failures if failure is root[0])
-    kind = InputError if all(failure.exit_code == 2 for failure in failures) else MlfsError
-    hint = f"{root[0].hint} " if root[0].hint else ""
-    raise kind(
-        f"{len(failures)} units of {finished.folder.id} failed, the others are kept; the first: "
-        f"{first}: {message}",
-        hint=f"{hint}The whole story is in {finished.folder.journal}; try these units again with: "
-        f"{command}",
-        failed=len(failures),
-    )
 
 
 @click.command()

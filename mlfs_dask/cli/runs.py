@@ -1,4 +1,4 @@
-"""``mlfs list``, ``mlfs status`` and ``mlfs report``: look at runs."""
+"""Where runs lie, the table of their results, and ``mlfs report``."""
 
 from __future__ import annotations
 
@@ -29,92 +29,6 @@ runs_option = click.option(
     default=_default_runs,
     help="Folder of all runs; by default $MLFS_RUNS, else ./runs.",
 )
-
-
-@click.command(name="list")
-@runs_option
-@json_option
-def list_runs(runs: Path, as_json: bool) -> None:
-    """List the runs, newest first.
-
-    \b
-    Example:
-      mlfs list
-    """
-    from mlfs_dask.jobs.rundir import all_runs
-
-    found = sorted((_run_facts(run) for run in all_runs(runs)), key=lambda f: f["created"])[::-1]
-    if as_json:
-        print_json(found)
-    elif found:
-        print_table(
-            [
-                (f["run"], f["state"], f"{f['done']}/{f['total']}", f["created"], f["size"])
-                for f in found
-            ],
-            ("run", "state", "units", "created", "size"),
-        )
-    else:
-        click.echo(f"There is no run in {runs}; `mlfs run JOB` starts one.")
-
-
-def _run_facts(folder: Any) -> dict[str, Any]:
-    from mlfs_dask.errors import MlfsError
-    from mlfs_dask.jobs.shapes import read_manifest
-    from mlfs_dask.jobs.sizes import show_bytes
-
-    try:
-        manifest, state = read_manifest(folder.manifest), folder.read_state()
-    except MlfsError as error:  # one damaged run must not hide the others
-        manifest = {"created": "", "datasets": []}
-        state = {"state": "damaged", "progress": {"done": 0, "total": 0}, "message": error.message}
-    size = sum(path.stat().st_size for path in folder.path.rglob("*") if path.is_file())
-    return {
-        "run": folder.id,
-        "state": state["state"],
-        **state["progress"],
-        "message": state.get("message"),
-        "created": manifest["created"],
-        "bytes": size,
-        "size": show_bytes(size),
-        "datasets": [dataset["name"] for dataset in manifest["datasets"]],
-    }
-
-
-@click.command()
-@click.argument("name", metavar="RUN")
-@runs_option
-@json_option
-def status(name: str, runs: Path, as_json: bool) -> None:
-    """Say how far a run is, and show its results so far when it is finished.
-
-    RUN is an id, a unique beginning of one, or a path.
-
-    \b
-    Example:
-      mlfs status quickstart
-    """
-    from mlfs_dask.jobs.results import Run
-    from mlfs_dask.jobs.rundir import find_run
-
-    folder = find_run(name, runs)
-    state = folder.read_state()
-    finished = folder.results.is_file()
-    run = Run(folder)
-    if finished:
-        summary_document(run)  # whatever is damaged is refused before anything is printed
-    if as_json:
-        print_json({**state, "results": summary_document(run) if finished else None})
-        return
-    progress = state["progress"]
-    click.echo(
-        f"{folder.id}: {state['state']}, {progress['done']} of {progress['total']} units, "
-        f"updated {state.get('updated', 'never')}\n"
-    )
-    if state.get("message"):
-        click.echo(f"{state['message']}\n")
-    if finished:
-        print_summary(run)
 
 
 @click.command()

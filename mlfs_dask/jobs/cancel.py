@@ -12,7 +12,7 @@ from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.storage.atomic import machine_faults
 
 _LOOK_SECONDS: Final = 0.2
-_FINAL: Final = ("done", "cancelled")
+_FINAL: Final = ("done", "partial", "cancelled")
 
 
 def request_cancel(folder: RunFolder) -> bool:
@@ -31,7 +31,7 @@ def request_cancel(folder: RunFolder) -> bool:
     Raises
     ------
     RunFolderError
-        The run is done or was cancelled before.
+        The run is done, partly or wholly, or was cancelled before.
     """
     state = folder.read_state()
     if state["state"] in _FINAL:

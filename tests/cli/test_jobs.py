@@ -9,24 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from mlfs_dask.cli import mlfs
 from mlfs_dask.storage.synth import synthesize
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
 
-COMMANDS = ("run", "plan", "list", "status", "report", "methods", "init")
-
-
-def invoke(*arguments, code=0):
-    result = CliRunner().invoke(mlfs, [str(a) for a in arguments])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
-
-
-def document(*arguments, code=0):
-    return json.loads(invoke(*arguments, "--json", code=code).stdout)
+COMMANDS = (
+    *("run", "plan", "list", "status", "report", "methods", "init"),
+    *("resume", "cancel", "rm", "logs"),
+)
 
 
 @pytest.fixture
@@ -38,12 +28,12 @@ def job(tmp_path):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example_on_lines_of_its_own(command):
+def test_help_has_an_example_on_lines_of_its_own(invoke, command):
     text = invoke(command, "--help").output
     assert f"Example:\n    mlfs {command}" in text
 
 
-def test_run_shows_a_table_and_where_the_report_is(job, tmp_path):
+def test_run_shows_a_table_and_where_the_report_is(invoke, job, tmp_path):
     result = invoke("run", job)
     assert "selector" in result.stdout
     assert "hamming_loss" in result.stdout
@@ -57,7 +47,7 @@ def test_run_shows_a_table_and_where_the_report_is(job, tmp_path):
     assert (folder / "report.html").is_file()
 
 
-def test_run_as_json(job):
+def test_run_as_json(document, job):
     first = document("run", job, "--set", "seed=5")
     assert first["state"] == "done"
     assert not first["already_finished"]
@@ -68,7 +58,7 @@ def test_run_as_json(job):
     assert document("run", job, "--set", "seed=5", "--force")["run"] == first["run"] + "-2"
 
 
-def test_the_quickstart_says_how_many_planted_features_were_found(tmp_path):
+def test_the_quickstart_says_how_many_planted_features_were_found(invoke, document, tmp_path):
     synthesize(tmp_path / "stores" / "quickstart.zarr")
     result = invoke("run", "quickstart", "--workers", "0")
     assert "relevant in the top 12" in result.stdout
@@ -77,7 +67,7 @@ def test_the_quickstart_says_how_many_planted_features_were_found(tmp_path):
     assert min(p["found"] for p in planted) >= 9
 
 
-def test_init_writes_a_job_that_runs(tmp_path, monkeypatch):
+def test_init_writes_a_job_that_runs(invoke, document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     synthesize(tmp_path / "stores" / "quickstart.zarr")
     invoke("init", "mine.toml")
@@ -88,7 +78,7 @@ def test_init_writes_a_job_that_runs(tmp_path, monkeypatch):
     assert document("init")["file"] == str(tmp_path / "job.toml")
 
 
-def test_plan_computes_nothing(job, tmp_path):
+def test_plan_computes_nothing(invoke, document, job, tmp_path):
     text = invoke("plan", job).stdout
     assert "14 selections, 18 curves" in text
     planned = document("plan", job, "--workers", "2")
@@ -99,7 +89,7 @@ def test_plan_computes_nothing(job, tmp_path):
     assert document("plan", job)["state"] == "done"
 
 
-def test_list_and_status(job):
+def test_list_and_status(invoke, document, job):
     assert "no run in" in invoke("list").stdout
     run = document("run", job)["run"]
     listed = document("list")
@@ -111,7 +101,7 @@ def test_list_and_status(job):
     assert document("status", "other", code=2)["error"]["code"] == "not-found"
 
 
-def test_report_of_several_runs(job, tmp_path):
+def test_report_of_several_runs(invoke, document, job, tmp_path):
     invoke("run", job)
     invoke("run", job, "--set", "name=second")
     target = tmp_path / "both.html"
@@ -119,7 +109,7 @@ def test_report_of_several_runs(job, tmp_path):
     assert target.read_text().count("<h1>") == 2
 
 
-def test_methods():
+def test_methods(invoke, document):
     listed = document("methods")
     assert {"selectors", "classifiers", "metrics"} == set(listed)
     assert {"spec", "mllap"} <= {m["name"] for m in listed["selectors"]}
@@ -134,7 +124,7 @@ def test_methods():
     assert "Did you mean 'spec'?" in wrong.stderr
 
 
-def test_all_problems_of_a_job_file_come_at_once(job):
+def test_all_problems_of_a_job_file_come_at_once(invoke, document, job):
     job.write_text(TINY_JOB.replace("seed = 3", "sed = 3").replace("phi = 2", "phi = 9"))
     result = invoke("run", job, code=2)
     assert "2 problems" in result.stderr
@@ -154,11 +144,11 @@ def test_all_problems_of_a_job_file_come_at_once(job):
         (("report", "nowhere"), 2),
     ],
 )
-def test_what_users_can_correct_has_exit_code_2(arguments, code):
+def test_what_users_can_correct_has_exit_code_2(invoke, arguments, code):
     invoke(*arguments, code=code)
 
 
-def test_a_method_that_refuses_the_data_is_the_users_to_correct(tmp_path):
+def test_a_method_that_refuses_the_data_is_the_users_to_correct(invoke, document, tmp_path):
     import numpy as np
 
     from mlfs_dask.storage.ingest import ingest
@@ -181,7 +171,9 @@ def test_a_method_that_refuses_the_data_is_the_users_to_correct(tmp_path):
     assert document("run", job, "--set", "data.impute=mean")["state"] == "done"
 
 
-def test_a_failing_unit_has_exit_code_1_and_the_command_to_go_on(job, monkeypatch):
+def test_a_failing_unit_has_exit_code_1_and_the_command_to_go_on(
+    invoke, document, job, monkeypatch
+):
     from mlfs_dask.selectors.mllap import MLLAP
 
     def broken(self):
@@ -191,11 +183,12 @@ def test_a_failing_unit_has_exit_code_1_and_the_command_to_go_on(job, monkeypatc
     result = invoke("run", job, code=1)
     assert "13 units" in result.stderr
     assert "it broke" in result.stderr
-    assert f"mlfs run {job}" in result.stderr
-    assert document("status", "tiny")["state"] == "partial"
+    status = document("status", "tiny")
+    assert f"mlfs resume {status['run']} --retry-failed --runs " in result.stderr
+    assert (status["state"], status["failed"]) == ("partial", 13)
 
 
-def test_ctrl_c_ends_with_the_command_that_goes_on(job, tmp_path):
+def test_ctrl_c_ends_with_the_command_that_goes_on(document, job, tmp_path):
     command = ["run", str(job), "--set", "evaluate.split.repeats=100", "--workers", "0"]
     process = subprocess.Popen(
         [sys.executable, "-c", "from mlfs_dask.cli import main; main()", *command],
@@ -213,6 +206,7 @@ def test_ctrl_c_ends_with_the_command_that_goes_on(job, tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "Traceback" not in err
-    assert f"Go on with: mlfs run {job} --set evaluate.split.repeats=100" in err
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert f"Go on with: mlfs resume {folder.name} --runs {folder.parent}" in err
     assert out == ""
     assert document("status", "tiny")["state"] == "interrupted"

@@ -1,0 +1,122 @@
+"""``mlfs list``: all runs at a glance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mlfs_dask.cli.output import json_option, print_json, print_table
+from mlfs_dask.cli.runs import runs_option
+
+if TYPE_CHECKING:
+    from mlfs_dask.jobs.rundir import RunFolder
+
+# What needs a look comes first.
+_STATES: Final = (
+    "running",
+    "queued",
+    "damaged",
+    "failed",
+    "interrupted",
+    "cancelled",
+    "partial",
+    "done",
+)
+_KEYS: Final[dict[str, tuple[Callable[[dict[str, Any]], Any], bool]]] = {
+    "time": (lambda facts: facts["created"], True),
+    "state": (lambda facts: _STATES.index(facts["state"]), False),
+    "size": (lambda facts: facts["bytes"], True),
+    "name": (lambda facts: facts["run"], False),
+}
+"""What to sort by -> the key, and whether large ones come first."""
+
+
+@click.command(name="list")
+@click.option(
+    "--sort",
+    type=click.Choice(list(_KEYS)),
+    default="time",
+    show_default=True,
+    help="time: newest first; size: largest first; state: running first, done last.",
+)
+@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only these.")
+@runs_option
+@json_option
+def list_runs(sort: str, reverse: bool, states: tuple[str, ...], runs: Path, as_json: bool) -> None:
+    """List the runs, newest first.
+
+    \b
+    Example:
+      mlfs list
+      mlfs list --sort size --state done
+    """
+    from mlfs_dask.jobs.removal import clear_leftovers
+    from mlfs_dask.jobs.rundir import all_runs
+
+    clear_leftovers(runs)
+    everything = [facts for run in all_runs(runs) if (facts := _run_facts(run)) is not None]
+    found = [facts for facts in everything if not states or facts["state"] in states]
+    key, large_first = _KEYS[sort]
+    found.sort(key=_KEYS["time"][0], reverse=True)
+    found.sort(key=key, reverse=large_first != reverse)
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table(
+            [
+                (f["run"], f["state"], f"{f['done']}/{f['total']}", f["created"], f["size"])
+                for f in found
+            ],
+            ("run", "state", "units", "created", "size"),
+        )
+    elif everything:
+        click.echo(f"None of the {len(everything)} runs in {runs} is {' or '.join(states)}.")
+    else:
+        click.echo(f"There is no run in {runs}; `mlfs run JOB` starts one.")
+
+
+def _run_facts(folder: RunFolder) -> dict[str, Any] | None:
+    """What is shown of a run; None if it was removed while it was looked at."""
+    from mlfs_dask.errors import MlfsError
+    from mlfs_dask.jobs.journal import iter_journal
+    from mlfs_dask.jobs.shapes import read_manifest
+    from mlfs_dask.jobs.sizes import show_bytes
+
+    try:
+        manifest, state = read_manifest(folder.manifest), folder.read_state()
+        for _ in iter_journal(folder.journal):
+            pass
+    except (MlfsError, OSError) as error:  # one damaged run must not hide the others
+        manifest = {"created": "", "datasets": []}
+        message = error.message if isinstance(error, MlfsError) else str(error)
+        state = {"state": "damaged", "progress": {"done": 0, "total": 0}, "message": message}
+    size = _size(folder.path)
+    if not folder.exists:
+        return None
+    return {
+        "run": folder.id,
+        "state": state["state"],
+        **state["progress"],
+        "message": state.get("message"),
+        "created": manifest["created"],
+        "bytes": size,
+        "size": show_bytes(size),
+        "datasets": [dataset["name"] for dataset in manifest["datasets"]],
+    }
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files; what goes away meanwhile counts nothing."""
+    size = 0
+    for parent, _, files in os.walk(folder):
+        for file in files:
+            try:
+                size += os.lstat(os.path.join(parent, file)).st_size
+            except FileNotFoundError:
+                continue
+    return size

@@ -1,0 +1,148 @@
+"""What a journal tells about a run besides its results: what failed, what is in hand, incidents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from mlfs_dask.errors import MlfsError
+from mlfs_dask.jobs.journal import iter_journal
+from mlfs_dask.jobs.manifest import saved_job
+from mlfs_dask.jobs.rundir import RunFolder
+from mlfs_dask.jobs.shapes import read_manifest
+from mlfs_dask.jobs.units import units_of
+
+
+class FailedUnit(Struct, frozen=True, kw_only=True):
+    """A unit without a result.
+
+    Attributes
+    ----------
+    unit, what
+        Its id, and what it is in words.
+    error, message, hint
+        Class of the exception and its words.
+    traceback
+        Where it came from; empty where the unit was not even tried.
+    time
+        When, in ISO 8601.
+    """
+
+    unit: str
+    what: str
+    error: str
+    message: str
+    hint: str | None
+    traceback: str
+    time: str
+
+
+class Incident(Struct, frozen=True, kw_only=True):
+    """Something that the user should know of: a warning, a lost worker.
+
+    Attributes
+    ----------
+    time
+        When it was noted last.
+    message
+        In words.
+    """
+
+    time: str
+    message: str
+
+
+class InHand(Struct, frozen=True, kw_only=True):
+    """A selection that was begun and is not finished.
+
+    Attributes
+    ----------
+    unit, what
+        Its id, and what it is in words.
+    decided
+        How many decisions are journaled.
+    last
+        The last of them.
+    worker, time
+        Who made it, and when.
+    """
+
+    unit: str
+    what: str
+    decided: int
+    last: dict[str, Any]
+    worker: str
+    time: str
+
+
+class History(Struct, frozen=True, kw_only=True):
+    """What `read_history` found.
+
+    Attributes
+    ----------
+    failures, incidents, in_hand
+        In the order of the journal; each incident once.
+    """
+
+    failures: tuple[FailedUnit, ...]
+    incidents: tuple[Incident, ...]
+    in_hand: tuple[InHand, ...]
+
+
+def read_history(folder: RunFolder) -> History:
+    """Read the journal of a run, in memory that does not grow with its length.
+
+    Parameters
+    ----------
+    folder
+        The run; may be running.
+
+    Raises
+    ------
+    RunFolderError
+        The journal was changed.
+    """
+    failures: dict[str, FailedUnit] = {}
+    incidents: dict[str, Incident] = {}
+    steps: dict[str, dict[str, Any]] = {}
+    for event, _ in iter_journal(folder.journal):
+        kind, unit = event["event"], event.get("unit", "")
+        if kind == "incident":
+            incidents[event["message"]] = Incident(time=event["time"], message=event["message"])
+        elif kind == "step":
+            steps[unit] = event
+        elif kind in ("unit", "failed"):
+            steps.pop(unit, None)
+            failures.pop(unit, None)
+        if kind == "failed":
+            failures[unit] = FailedUnit(**{key: event[key] for key in FailedUnit.__struct_fields__})
+    return History(
+        failures=tuple(failures.values()),
+        incidents=tuple(incidents.values()),
+        in_hand=_in_hand(folder, steps),
+    )
+
+
+def _in_hand(folder: RunFolder, steps: dict[str, dict[str, Any]]) -> tuple[InHand, ...]:
+    names = _names_of_units(folder) if steps else {}
+    return tuple(
+        InHand(
+            unit=unit,
+            what=names.get(unit, unit),
+            decided=event["first"] + len(event["decided"]),
+            last=event["decided"][-1],
+            worker=event["worker"],
+            time=event["time"],
+        )
+        for unit, event in steps.items()
+    )
+
+
+def _names_of_units(folder: RunFolder) -> dict[str, str]:
+    """Id of a unit -> what it is in words; nothing where another version wrote the job."""
+    datasets = [dataset["name"] for dataset in read_manifest(folder.manifest)["datasets"]]
+    try:
+        return {unit.id: str(unit) for unit in units_of(saved_job(folder), datasets)}
+    except MlfsError:
+        return {}

@@ -1,0 +1,67 @@
+"""Commands as users type them, and runs made once per session to be copied."""
+
+import json
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from mlfs_dask.cli import mlfs
+from mlfs_dask.jobs.coordinator import Order, run_job
+from mlfs_dask.jobs.jobfile import parse_job
+from mlfs_dask.jobs.rundir import RunFolder
+from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
+
+
+@pytest.fixture
+def invoke():
+    """Call a command; anything but our own errors fails the test."""
+
+    def call(*arguments, code=0):
+        result = CliRunner().invoke(mlfs, [str(a) for a in arguments])
+        assert result.exit_code == code, result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        assert "Traceback" not in result.stderr
+        return result
+
+    return call
+
+
+@pytest.fixture
+def document(invoke):
+    """The JSON document that a command prints."""
+    return lambda *arguments, code=0: json.loads(invoke(*arguments, "--json", code=code).stdout)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """A finished run of 17 units, made once; not to be changed."""
+    folder = tmp_path_factory.mktemp("once")
+    store = make_tiny_store(folder / "stores")
+    overrides = ("run.workers=0", "evaluate.split.repeats=1", f"data.store={store.path}")
+    job = parse_job(TINY_JOB.encode(), "tiny.toml", overrides)
+    return run_job(Order(job=job, text=TINY_JOB.encode(), runs=folder / "runs")).folder.path
+
+
+@pytest.fixture
+def tiny_run(once, tmp_path):
+    """A copy of the finished run in the folder of runs."""
+    shutil.copytree(once, tmp_path / "runs" / once.name)
+    return RunFolder(tmp_path / "runs" / once.name)
+
+
+@pytest.fixture
+def cut_run(tiny_run):
+    """The same run, as if it had been killed in the middle of its third unit."""
+    lines = tiny_run.journal.read_bytes().splitlines(keepends=True)
+    tiny_run.journal.write_bytes(b"".join(lines[:4]))
+    kept = {json.loads(line).get("unit") for line in lines[:4]} - {json.loads(lines[3])["unit"]}
+    for path in tiny_run.units.iterdir():
+        if path.stem not in kept:
+            path.unlink()
+    for path in (tiny_run.results, tiny_run.evaluation, tiny_run.timings, tiny_run.report):
+        path.unlink(missing_ok=True)
+    state = json.loads(tiny_run.state.read_bytes())
+    del state["outputs"]
+    tiny_run.state.write_text(json.dumps({**state, "state": "running"}))
+    return tiny_run
