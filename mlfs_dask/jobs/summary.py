@@ -1,17 +1,21 @@
-"""Means over folds, best points and planted truth: the numbers that tables and reports show."""
+"""Means over folds, best points, how many features are enough: the numbers that are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.evaluate.protocol import higher_is_better
+from mlfs_dask.evaluate.stability import one_standard_error, standard_error
 from mlfs_dask.jobs.results import Run
 from mlfs_dask.jobs.spec import BASELINE
+
+_Key: TypeAlias = tuple[str, str, str]
 
 
 class Mean(Struct, frozen=True):
@@ -20,16 +24,19 @@ class Mean(Struct, frozen=True):
     Attributes
     ----------
     value
-        Unweighted mean over the folds where it is defined; None if there is none.
+        Unweighted mean over the folds (of all repeats) where it is defined; None if there is none.
     spread
         Standard deviation over these folds (divisor m - 1); None for a single fold.
     folds
         How many there are.
+    standard_error
+        Of the mean, as if folds were independent; None for a single fold.
     """
 
     value: float | None
     spread: float | None
     folds: int
+    standard_error: float | None
 
 
 class Point(Struct, frozen=True, kw_only=True):
@@ -40,7 +47,10 @@ class Point(Struct, frozen=True, kw_only=True):
     dataset, selector, classifier
         Names.
     n_features, share
-        Where on the curve.
+        Where on the curve; means over the folds if these differ, as for subsets of their own size.
+    cost_share
+        Cost of these features as a share of the cost of all, mean over the folds; None without
+        costs.
     means
         By name of the measure.
     """
@@ -50,7 +60,30 @@ class Point(Struct, frozen=True, kw_only=True):
     classifier: str
     n_features: float
     share: float
+    cost_share: float | None
     means: dict[str, Mean]
+
+
+class Enough(Struct, frozen=True, kw_only=True):
+    """How many features a selector needs, by the one-standard-error rule.
+
+    Attributes
+    ----------
+    metric
+        Name of the measure.
+    best
+        The point with the best mean.
+    enough
+        The point with the fewest features whose mean is within one standard error of the best.
+    standard_error
+        Of the best mean, over the folds of all repeats; None for a single fold, where the best
+        point is the answer.
+    """
+
+    metric: str
+    best: Point
+    enough: Point
+    standard_error: float | None
 
 
 class Planted(Struct, frozen=True, kw_only=True):
@@ -75,6 +108,9 @@ class Planted(Struct, frozen=True, kw_only=True):
 def curve_points(run: Run) -> list[Point]:
     """All points of all curves, in the order of the job and by number of features.
 
+    Points of the folds belong together by number of features. Where folds have subsets of their own
+    sizes, they belong together by position along the curve.
+
     Parameters
     ----------
     run
@@ -82,26 +118,12 @@ def curve_points(run: Run) -> list[Point]:
     """
     rows = run.evaluation
     metrics = metrics_of(run)
-    points = []
-    for dataset, selector, classifier in curves(run):
-        chosen = rows[
-            (rows["dataset"] == dataset)
-            & (rows["selector"] == selector)
-            & (rows["classifier"] == classifier)
-        ]
-        for n_features in np.unique(chosen["n_features"]):
-            here = chosen[chosen["n_features"] == n_features]
-            points.append(
-                Point(
-                    dataset=dataset,
-                    selector=selector,
-                    classifier=classifier,
-                    n_features=float(n_features),
-                    share=float(here["share"][0]),
-                    means={m: _mean(here["value"][here["metric"] == m]) for m in metrics},
-                )
-            )
-    return points
+    where = _rows_of_curves(rows)
+    return [
+        point
+        for key in _ordered(run, where)
+        for point in _points_of(rows[where[key]], key, metrics)
+    ]
 
 
 def curves(run: Run) -> Iterator[tuple[str, str, str]]:
@@ -112,16 +134,22 @@ def curves(run: Run) -> Iterator[tuple[str, str, str]]:
     run
         A run.
     """
-    evaluate = run.job["evaluate"]
-    if evaluate is None:
-        return
-    present = {tuple(row) for row in run.evaluation[["dataset", "selector", "classifier"]].tolist()}
-    selectors = [select["label"] for select in run.job["select"]]
-    for dataset in datasets_of(run):
-        for classifier in evaluate["classifier"]:
-            for selector in [*selectors, BASELINE]:
-                if (dataset, selector, classifier["label"]) in present:
-                    yield dataset, selector, classifier["label"]
+    yield from _ordered(run, _rows_of_curves(run.evaluation))
+
+
+def group_curves(points: Sequence[Point]) -> dict[tuple[str, str], dict[str, list[Point]]]:
+    """Curves that may be compared: data set and classifier -> selector -> its points.
+
+    Parameters
+    ----------
+    points
+        Of `curve_points`.
+    """
+    groups: dict[tuple[str, str], dict[str, list[Point]]] = {}
+    for point in points:
+        curve = groups.setdefault((point.dataset, point.classifier), {})
+        curve.setdefault(point.selector, []).append(point)
+    return groups
 
 
 def datasets_of(run: Run) -> list[str]:
@@ -166,6 +194,57 @@ def best_point(points: Sequence[Point], metric: str) -> Point | None:
     return min(scored, key=lambda item: item[:2])[2] if scored else None
 
 
+def enough_features(points: Sequence[Point], metric: str) -> Enough | None:
+    """How many features of one curve are enough; see `one_standard_error`.
+
+    Parameters
+    ----------
+    points
+        Of one curve.
+    metric
+        Name of the measure.
+
+    Returns
+    -------
+    Enough
+        None if the measure is defined nowhere on the curve.
+    """
+    means = [point.means[metric] for point in points]
+    found = one_standard_error(
+        [point.n_features for point in points],
+        _floats([mean.value for mean in means]),
+        _floats([mean.standard_error for mean in means]),
+        higher_is_better=higher_is_better(metric),
+    )
+    if found is None:
+        return None
+    best, enough = found
+    return Enough(
+        metric=metric,
+        best=points[best],
+        enough=points[enough],
+        standard_error=means[best].standard_error,
+    )
+
+
+def enough_of_run(run: Run) -> list[Enough]:
+    """How many features are enough, of every selector by every classifier and measure.
+
+    Parameters
+    ----------
+    run
+        A run with an evaluation; baselines are left out.
+    """
+    return [
+        found
+        for selectors in group_curves(curve_points(run)).values()
+        for selector, points in selectors.items()
+        if selector != BASELINE
+        for metric in metrics_of(run)
+        if (found := enough_features(points, metric)) is not None
+    ]
+
+
 def planted_truth(run: Run) -> list[Planted]:
     """What selections on all rows found of planted truths.
 
@@ -192,9 +271,77 @@ def planted_truth(run: Run) -> list[Planted]:
     return found
 
 
-def _mean(values: NDArray[np.float64]) -> Mean:
+def _ordered(run: Run, present: dict[_Key, IntArray]) -> Iterator[_Key]:
+    evaluate = run.job["evaluate"]
+    if evaluate is None:
+        return
+    selectors = [select["label"] for select in run.job["select"]]
+    for dataset in datasets_of(run):
+        for classifier in evaluate["classifier"]:
+            for selector in [*selectors, BASELINE]:
+                if (dataset, selector, classifier["label"]) in present:
+                    yield dataset, selector, classifier["label"]
+
+
+def _rows_of_curves(rows: NDArray[np.void]) -> dict[_Key, IntArray]:
+    """Rows of ``evaluation.csv`` by data set, selector and classifier."""
+    found: dict[_Key, IntArray] = {}
+    if len(rows) == 0:
+        return found
+    # Rows of one curve stand together, so only the starts of such stretches are looked at.
+    columns = [rows[name] for name in ("dataset", "selector", "classifier")]
+    changes = np.ones(len(rows), dtype=bool)
+    changes[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    starts = np.flatnonzero(changes)
+    for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+        dataset, selector, classifier = (str(column[start]) for column in columns)
+        name = (dataset, selector, classifier)
+        stretch = np.arange(start, end)
+        found[name] = np.concatenate([found[name], stretch]) if name in found else stretch
+    return found
+
+
+def _points_of(rows: NDArray[np.void], key: _Key, metrics: Sequence[str]) -> Iterator[Point]:
+    dataset, selector, classifier = key
+    position = _positions(rows)
+    for here in (rows[position == number] for number in np.unique(position)):
+        yield Point(
+            dataset=dataset,
+            selector=selector,
+            classifier=classifier,
+            n_features=_common(here["n_features"]),
+            share=_common(here["share"]),
+            cost_share=None if np.isnan(cost := _common(here["cost_share"])) else cost,
+            means={m: _mean(here["value"][here["metric"] == m]) for m in metrics},
+        )
+
+
+def _positions(rows: NDArray[np.void]) -> IntArray:
+    """Position along the curve of every row."""
+    number = rows["repeat"] * (rows["fold"].max() + 1) + rows["fold"]
+    folds = np.unique(number, return_inverse=True)[1].reshape(-1)
+    sizes, size = np.unique(rows["n_features"], return_inverse=True)
+    taken = np.zeros((folds.max() + 1, len(sizes)), dtype=bool)
+    taken[folds, size] = True
+    if len(np.unique(taken.sum(axis=1))) > 1:
+        return np.asarray(size, dtype=np.int64)
+    rank: IntArray = np.cumsum(taken, axis=1) - 1
+    return rank[folds, size]
+
+
+def _common(values: FloatArray) -> float:
+    """The mean; equal values are not summed, so that they stay what they are."""
+    return float(values[0] if np.all(values == values[0]) else np.mean(values))
+
+
+def _floats(values: Sequence[float | None]) -> list[float]:
+    return [np.nan if value is None else value for value in values]
+
+
+def _mean(values: FloatArray) -> Mean:
     known = values[~np.isnan(values)]
     if len(known) == 0:
-        return Mean(None, None, 0)
+        return Mean(None, None, 0, None)
     spread = float(np.std(known, ddof=1)) if len(known) > 1 else None
-    return Mean(float(np.mean(known)), spread, len(known))
+    error = standard_error(known) if len(known) > 1 else None
+    return Mean(float(np.mean(known)), spread, len(known), error)

@@ -1,4 +1,4 @@
-"""Geometry of a chart: where lines, bands, ticks and labels stand; the template only draws.
+"""Geometry of a chart: where lines, bands, marks, ticks and labels stand; the template only draws.
 
 Coordinates are in units of the picture (``WIDTH`` x ``HEIGHT``), y downwards.
 """
@@ -10,11 +10,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-WIDTH: Final = 420
-HEIGHT: Final = 270
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 408, 12, 230
+WIDTH: Final = 440
+HEIGHT: Final = 280
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 418, 12, 238
 _WANTED_TICKS: Final = 5
 _Scale: TypeAlias = Callable[[float], float]
+# Outlines of marks around (0, 0): told apart without colours.
+_MARKS: Final = (
+    "m-3.4,0a3.4,3.4 0 1,0 6.8,0a3.4,3.4 0 1,0 -6.8,0z",  # disc
+    "m-3,-3h6v6h-6z",  # square
+    "m0,-4.2l3.9,6.7h-7.8z",  # triangle
+    "m0,-4.4l4.4,4.4l-4.4,4.4l-4.4,-4.4z",  # diamond
+    "m0,4.2l3.9,-6.7h-7.8z",  # triangle on its tip
+    "m-1.3,-4h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7v-2.6h2.7z",  # plus
+    "m0,-4.2l4,2.9l-1.5,4.7h-5l-1.5,-4.7z",  # pentagon
+    "m-4,-2.2l1.8,-1.8l2.2,2.2l2.2,-2.2l1.8,1.8l-2.2,2.2l2.2,2.2l-1.8,1.8l-2.2,-2.2l-2.2,2.2"
+    "l-1.8,-1.8l2.2,-2.2z",  # cross
+)
+STYLES: Final = len(_MARKS)
+"""How many series can be told apart."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +38,20 @@ class Sample:
     Attributes
     ----------
     x, y
-        Share of the features; mean.
+        Share of the features (or of the cost); mean.
     spread
         Standard deviation over the folds, or None.
     note
         What a pointer held over it shows.
+    is_enough
+        Whether it gets a ring: the fewest features within one standard error of the best.
     """
 
     x: float
     y: float
     spread: float | None
     note: str
+    is_enough: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +63,7 @@ class Series:
     name
         For the legend.
     number
-        Position in the legend: decides colour and dashes.
+        Decides colour and mark, below `STYLES`.
     samples
         Its points, by x; the baseline has one, and is drawn across.
     is_baseline
@@ -69,11 +86,13 @@ class Tick:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point as drawn."""
+    """A point as drawn: its outline, and the note it shows."""
 
     x: float
     y: float
+    outline: str
     note: str
+    is_enough: bool
 
 
 @dataclass(frozen=True)
@@ -94,6 +113,7 @@ class Chart:
 
     title: str
     better: str
+    x_label: str
     description: str
     lines: tuple[Line, ...]
     x_ticks: tuple[Tick, ...]
@@ -106,7 +126,9 @@ class Chart:
     height: int = HEIGHT
 
 
-def make_chart(title: str, better: str, series: Sequence[Series]) -> Chart:
+def make_chart(
+    title: str, better: str, series: Sequence[Series], x_label: str = "share of the features"
+) -> Chart:
     """Lay out a chart of means over shares with bands of one standard deviation.
 
     Parameters
@@ -117,28 +139,32 @@ def make_chart(title: str, better: str, series: Sequence[Series]) -> Chart:
         Which direction is better, in words.
     series
         Lines; empty ones are left out.
+    x_label
+        What the shares are of. The axis goes from 0 to the largest share of a line.
     """
     shown = [one for one in series if one.samples]
-    lows = [s.y - (s.spread or 0.0) for one in shown for s in one.samples]
-    highs = [s.y + (s.spread or 0.0) for one in shown for s in one.samples]
+    lows = [s.y - (s.spread or 0.0) for one in shown for s in _drawn(one)]
+    highs = [s.y + (s.spread or 0.0) for one in shown for s in _drawn(one)]
     y_ticks = nice_ticks(min(lows, default=0.0), max(highs, default=1.0))
+    widest = max((s.x for one in shown if not one.is_baseline for s in one.samples), default=1.0)
+    x_ticks = nice_ticks(0.0, widest or 1.0)
     low, high = y_ticks[0], y_ticks[-1]
 
     def across(x: float) -> float:
-        return round(_LEFT + x * (_RIGHT - _LEFT), 2)
+        return round(_LEFT + x / x_ticks[-1] * (_RIGHT - _LEFT), 1)
 
     def up(y: float) -> float:
-        return round(_BOTTOM - (y - low) / (high - low) * (_BOTTOM - _TOP), 2)
+        return round(_BOTTOM - (y - low) / (high - low) * (_BOTTOM - _TOP), 1)
 
-    digits = max(0, -math.floor(math.log10(y_ticks[1] - y_ticks[0]) + 1e-9))
     names = ", ".join(one.name for one in shown)
     return Chart(
         title=title,
         better=better,
-        description=f"{title} over the share of features, {better}: {names}",
-        lines=tuple(_line(one, across, up) for one in shown),
-        x_ticks=tuple(Tick(across(x / 5), f"{20 * x} %") for x in range(6)),
-        y_ticks=tuple(Tick(up(y), f"{y:.{digits}f}") for y in y_ticks),
+        x_label=x_label,
+        description=f"{title} over the {x_label}, {better}: {names}",
+        lines=tuple(_line(one, across, up, x_ticks[-1]) for one in shown),
+        x_ticks=tuple(Tick(across(x), f"{_text(100 * x, 100 * x_ticks[1])} %") for x in x_ticks),
+        y_ticks=tuple(Tick(up(y), _text(y, y_ticks[1] - y_ticks[0])) for y in y_ticks),
     )
 
 
@@ -167,24 +193,52 @@ def nice_ticks(low: float, high: float) -> list[float]:
     return [round(number * step, digits) for number in range(first, last + 1)]
 
 
-def _line(one: Series, across: _Scale, up: _Scale) -> Line:
-    samples = list(one.samples)
+def mark_outline(number: int) -> str:
+    """Outline of a mark around the point where the path stands, for an SVG path.
+
+    Parameters
+    ----------
+    number
+        Of the series.
+    """
+    return _MARKS[number % STYLES]
+
+
+def _text(value: float, step: float) -> str:
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    return f"{value:.{digits}f}"
+
+
+def _drawn(one: Series) -> list[Sample]:
+    """Samples of which the spread is drawn too: not that of the baseline."""
+    if not one.is_baseline:
+        return list(one.samples)
+    return [Sample(s.x, s.y, None, s.note) for s in one.samples]
+
+
+def _line(one: Series, across: _Scale, up: _Scale, widest: float) -> Line:
+    samples = _drawn(one)
     if one.is_baseline:
         only = samples[0]
-        samples = [Sample(x, only.y, only.spread, only.note) for x in (0.0, 1.0)]
+        samples = [Sample(x, only.y, None, only.note) for x in (0.0, widest)]
     path = _path([(across(s.x), up(s.y)) for s in samples])
     upper = [(across(s.x), up(s.y + (s.spread or 0.0))) for s in samples]
     lower = [(across(s.x), up(s.y - (s.spread or 0.0))) for s in samples]
-    has_band = any(s.spread for s in samples) and not one.is_baseline
-    marks = () if one.is_baseline else tuple(Mark(across(s.x), up(s.y), s.note) for s in samples)
+    has_band = any(s.spread for s in samples)
     return Line(
         name=one.name,
         number=one.number,
         path=path,
         band=_path([*upper, *lower[::-1]]) + "Z" if has_band else "",
-        marks=marks,
+        marks=() if one.is_baseline else tuple(_mark(s, one.number, across, up) for s in samples),
         is_baseline=one.is_baseline,
     )
+
+
+def _mark(sample: Sample, number: int, across: _Scale, up: _Scale) -> Mark:
+    x, y = across(sample.x), up(sample.y)
+    outline = f"M{x:g},{y:g}{mark_outline(number)}"
+    return Mark(x=x, y=y, outline=outline, note=sample.note, is_enough=sample.is_enough)
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from mlfs_dask import __version__
 from mlfs_dask.jobs.results import Run
 from mlfs_dask.jobs.rundir import write_bytes
+from mlfs_dask.jobs.summary import curve_points
+from mlfs_dask.report import words
+from mlfs_dask.report.chart import mark_outline
+from mlfs_dask.report.compare import compare_runs
 from mlfs_dask.report.content import read_content
 
 
 def render_report(runs: Sequence[Run]) -> str:
-    """HTML of a report.
+    """HTML of a report; several runs are compared first.
 
     Parameters
     ----------
@@ -25,11 +31,22 @@ def render_report(runs: Sequence[Run]) -> str:
         loader=PackageLoader("mlfs_dask.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    template = environment.get_template("report.html")
-    return template.render(runs=[read_content(run) for run in runs], version=__version__)
+    environment.filters["shortened"] = words.shortened
+    environment.filters["number"] = words.number
+    environment.globals["mark_outline"] = mark_outline
+    points = [curve_points(run) for run in runs]
+    return environment.get_template("report.html").render(
+        comparison=compare_runs(runs, points) if len(runs) > 1 else None,
+        runs=[
+            read_content(run, its, number)
+            for number, (run, its) in enumerate(zip(runs, points, strict=True), start=1)
+        ],
+        version=__version__,
+    )
 
 
 def write_report(runs: Sequence[Run], target: Path) -> None:
@@ -50,3 +67,10 @@ def write_report(runs: Sequence[Run], target: Path) -> None:
         The disk is full or refuses.
     """
     write_bytes(target, render_report(runs).encode())
+
+
+def _printable(value: Any) -> Any:
+    """What the templates put out, without characters that no page may hold."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return words.printable(value)
+    return value
