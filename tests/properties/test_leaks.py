@@ -16,9 +16,10 @@ from mlfs_dask import registry
 from mlfs_dask.evaluate import protocol
 from mlfs_dask.graphs.source import as_source
 from mlfs_dask.jobs.coordinator import Order, run_job
-from mlfs_dask.jobs.data import fold_of, open_datasets
+from mlfs_dask.jobs.data import open_datasets
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.results import open_run
+from mlfs_dask.jobs.rows import fold_of
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.testing.jobs import TINY_JOB
 from mlfs_dask.testing.tables import ArrayTable
@@ -27,7 +28,7 @@ SELECTORS = [
     ("spec", {"phi": phi, "similarity": similarity})
     for phi in (1, 2, 3)
     for similarity in ("jaccard", "rbf-labels", "rbf-features", "class")
-] + [("mllap", {})]
+] + [("mllap", {}), ("pmu", {}), ("mdmr", {})]
 
 
 def make_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from mlfs_dask.selectors.mdmr import MDMR
 from mlfs_dask.selectors.mllap import MLLAP
+from mlfs_dask.selectors.pmu import PMU
 from mlfs_dask.selectors.spec import SPEC
 
 CODES = "the check's target is a vector of class codes 0, 1, 2; labels are columns of 0 and 1"
@@ -59,7 +61,23 @@ class MllapOnClasses(MLLAP):
         return super().fit(X, None if y is None else as_labels(y), **kwargs)
 
 
-@parametrize_with_checks([SPEC(), MLLAP()], expected_failed_checks=lambda estimator: EXPECTED)
+class PmuOnClasses(PMU):
+    """As `SpecOnClasses`."""
+
+    def fit(self, X, y=None, **kwargs):
+        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+
+
+class MdmrOnClasses(MDMR):
+    """As `SpecOnClasses`."""
+
+    def fit(self, X, y=None, **kwargs):
+        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+
+
+@parametrize_with_checks(
+    [SPEC(), MLLAP(), PMU(), MDMR()], expected_failed_checks=lambda estimator: EXPECTED
+)
 def test_estimator_checks(estimator, check):
     check(estimator)
 
@@ -68,7 +86,7 @@ NO_NUMBERS = "objects that are no numbers are refused by InputError, which is no
 
 
 @parametrize_with_checks(
-    [SpecOnClasses(), MllapOnClasses()],
+    [SpecOnClasses(), MllapOnClasses(), PmuOnClasses(), MdmrOnClasses()],
     expected_failed_checks=lambda estimator: {"check_dtype_object": NO_NUMBERS},
 )
 def test_estimator_checks_on_classes(estimator, check):
@@ -84,7 +102,11 @@ def data():
     return X, Y
 
 
-@pytest.mark.parametrize("selector", [SPEC(phi=2), MLLAP()], ids=["spec", "mllap"])
+@pytest.mark.parametrize(
+    "selector",
+    [SPEC(phi=2), MLLAP(), PMU(), MDMR()],
+    ids=["spec", "mllap", "pmu", "mdmr"],
+)
 def test_attributes_agree_with_each_other(selector, data):
     X, Y = data
     for k, expected in ((None, 6), (1, 1), (4, 4), (6, 6), (0.4, 2), (1.0, 6)):
