@@ -29,8 +29,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
     feature_names_in_ : ndarray of str, shape (n_features,)
         Only when fitted to rows whose columns have names.
     n_labels_ : int
-    classes_ : list of ndarray
-        ``[0, 1]`` for each label, as scikit-learn has it for matrices of labels.
+    classes_ : ndarray of uint8, shape (n_labels, 2)
+        ``[0, 1]`` for each label. An array, not a list: scikit-learn's `cross_val_predict` asks
+        for its shape where probabilities come as one matrix.
     """
 
     threshold: float
@@ -109,7 +110,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise InputError("Y has no label columns")
         self._note_features(X, source, reset=True)
         self.n_labels_ = source.Y.shape[1]
-        self.classes_ = [np.array([0, 1], dtype=np.uint8)] * self.n_labels_
+        self.classes_ = np.tile(np.array([0, 1], dtype=np.uint8), (self.n_labels_, 1))
         return source
 
     def _query_source(self, X: Any) -> Source:

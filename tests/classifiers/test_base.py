@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -130,6 +130,14 @@ def test_classes_are_those_of_a_label_matrix(table) -> None:
     fitted = MLkNN(4).fit(*table)
     assert fitted.n_labels_ == 3
     assert [classes.tolist() for classes in fitted.classes_] == [[0, 1]] * 3
+
+
+def test_probabilities_are_cross_validated_as_they_would_be_by_hand(table) -> None:
+    X, Y = table
+    found = cross_val_predict(MLkNN(4), X, Y, cv=KFold(4), method="predict_proba")
+    for train, test in KFold(4).split(X):
+        expected = MLkNN(4).fit(X[train], Y[train]).predict_proba(X[test])
+        np.testing.assert_array_equal(found[test], expected)
 
 
 def test_labels_may_be_sparse(table) -> None:
