@@ -5,8 +5,9 @@ import json
 
 import numpy as np
 
+from mlfs_dask.jobs.evaluation import COLUMNS
 from mlfs_dask.jobs.journal import Journal
-from mlfs_dask.jobs.results import COLUMNS, open_run
+from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.rundir import RunFolder
 
 VERSIONS = {"mlfs-dask": "0.1.0", "python": "3.11.7", "numpy": "2.4.6"}

@@ -224,6 +224,8 @@ def _value_at(points: _Points, at: PointAt) -> float | None:
 def _is_at(n_features: float, share: float, at: PointAt) -> bool:
     if at.fraction is None:
         return n_features == at.count
+    if share == 0:  # an empty subset
+        return False
     # What a share stands for depends on the number of all features, which the row tells.
     return n_features == count_of_share(at.fraction, max(1, round(n_features / share)))
 

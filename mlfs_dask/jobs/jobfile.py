@@ -12,6 +12,7 @@ import msgspec
 from mlfs_dask.errors import JobFileError, NotFoundError
 from mlfs_dask.evaluate.metrics import METRICS
 from mlfs_dask.jobs import spec
+from mlfs_dask.jobs.compare_check import check_compare, read_compare
 from mlfs_dask.jobs.inputs import find_files
 from mlfs_dask.jobs.methods import inherit, read_features, read_methods
 from mlfs_dask.jobs.overrides import apply_overrides
@@ -239,6 +240,7 @@ def _check_whole(clean: dict[str, Any], raw: dict[str, Any], problems: Problems)
         _check_size_of(place, select.get("features"), labels, problems)
         if select.get("datasets") == ():
             problems.wrong_value(entry.at("datasets"), [], "at least one data set")
+    check_compare(clean, problems)
 
 
 def _check_size_of(place: str, features: Any, labels: list[str], problems: Problems) -> None:
@@ -252,5 +254,6 @@ _READERS: Final[dict[str, Reader]] = {
     "select": read_methods(spec.Select, "selectors"),
     "evaluate": _evaluate,
     "sweep": lambda raw, path, problems: raw,
+    "compare": read_compare,
     "run": _run,
 }

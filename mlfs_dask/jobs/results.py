@@ -6,11 +6,8 @@ however often the run was interrupted and wherever it ran; times stand in ``timi
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
-import math
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +15,19 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import InputError, RunFolderError
+from mlfs_dask.jobs.compare import Names, compare_evaluation
+from mlfs_dask.jobs.compare_spec import Compare
+from mlfs_dask.jobs.evaluation import (
+    REBUILD,
+    evaluation_csv,
+    no_evaluation,
+    read_evaluation,
+)
 from mlfs_dask.jobs.journal import Journal, read_journal
 from mlfs_dask.jobs.rundir import FORMAT, RunFolder, find_run, read_json, write_bytes, write_json
 from mlfs_dask.jobs.shapes import (
@@ -36,25 +42,6 @@ from mlfs_dask.jobs.shapes import (
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.units import Unit
 
-COLUMNS: Final = (
-    "dataset",
-    "selector",
-    "classifier",
-    "repeat",
-    "fold",
-    "n_features",
-    "share",
-    "cost_share",
-    "metric",
-    "value",
-    "n_scored",
-)
-_TEXT: Final = ("dataset", "selector", "classifier", "metric")
-_WHOLE: Final = ("repeat", "fold", "n_scored")
-_REBUILD: Final = (
-    "Remove state.json from the run's folder and run the job again: its results are put together "
-    "anew from the finished units."
-)
 _RECORD: Final = (
     "problems",
     "order",
@@ -74,7 +61,7 @@ def write_results(
     done: Collection[str],
     journal: Journal,
 ) -> dict[str, str]:
-    """Write ``results.json``, ``evaluation.csv`` and ``timings.json``.
+    """Write ``results.json``, ``evaluation.csv``, ``timings.json``, perhaps ``tests.json``.
 
     Parameters
     ----------
@@ -92,7 +79,7 @@ def write_results(
     Returns
     -------
     dict
-        sha256 of results.json and evaluation.csv, by name.
+        sha256 of results.json, evaluation.csv and tests.json, by name.
     """
     finished = [unit for unit in units if unit.id in done]
     selections = [
@@ -101,18 +88,22 @@ def write_results(
         if unit.kind == "select"
     ]
     document = {"format": FORMAT, "run": folder.id, "selections": selections}
-    write_bytes(folder.results, _dump(document))
+    write_bytes(folder.results, _dump(document, "selections"))
     rows = [
         row
         for unit in finished
         if unit.kind == "judge"
         for row in _rows(unit, read_unit(folder, unit.id)["measurements"])
     ]
-    write_bytes(folder.evaluation, _csv(sorted(rows, key=_sort_key)))
+    write_bytes(folder.evaluation, evaluation_csv(rows))
     journal.sync()
     events, _ = read_journal(folder.journal)
     write_json(folder.timings, _timings(finished, events))
-    return {path.name: file_sha256(path) for path in (folder.results, folder.evaluation)}
+    written = [folder.results, folder.evaluation]
+    if job.compare is not None:
+        write_bytes(folder.tests, _dump(_tests(folder, job, job.compare, units), "comparisons"))
+        written.append(folder.tests)
+    return {path.name: file_sha256(path) for path in written}
 
 
 def file_sha256(path: Path) -> str:
@@ -156,11 +147,27 @@ def _selection(job: Job, unit: Unit, record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _dump(document: dict[str, Any]) -> bytes:
-    """JSON with one selection per line: compact, and readable by line-based tools."""
-    head = {key: value for key, value in document.items() if key != "selections"}
-    text = json.dumps(head, ensure_ascii=False)[:-1] + ', "selections": ['
-    lines = [json.dumps(s, ensure_ascii=False, allow_nan=False) for s in document["selections"]]
+def _tests(folder: RunFolder, job: Job, compare: Compare, units: Sequence[Unit]) -> dict[str, Any]:
+    """``tests.json``: from what evaluation.csv says, so that both always agree."""
+    evaluation = read_evaluation(folder.evaluation)
+    names = Names(
+        datasets=list(dict.fromkeys(unit.dataset for unit in units)),
+        selectors=list(job.selects),
+        classifiers=list(job.classifiers),
+    )
+    return {
+        "format": FORMAT,
+        "run": folder.id,
+        "compare": to_builtins(compare),
+        "comparisons": compare_evaluation(evaluation, compare, names),
+    }
+
+
+def _dump(document: dict[str, Any], items: str) -> bytes:
+    """JSON with one item of a list per line: compact, and readable by line-based tools."""
+    head = {key: value for key, value in document.items() if key != items}
+    text = json.dumps(head, ensure_ascii=False)[:-1] + f', "{items}": ['
+    lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in document[items]]
     return (text + "\n" + ",\n".join(lines) + ("\n" if lines else "") + "]}\n").encode()
 
 
@@ -168,19 +175,6 @@ def _rows(unit: Unit, measurements: list[dict[str, Any]]) -> list[dict[str, Any]
     names = ("dataset", "selector", "classifier", "repeat", "fold")
     where = {name: getattr(unit, name) for name in names}
     return [{**where, **measurement} for measurement in measurements]
-
-
-def _sort_key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(-math.inf if row[column] is None else row[column] for column in COLUMNS[:9])
-
-
-def _csv(rows: list[dict[str, Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow("" if row[column] is None else row[column] for column in COLUMNS)
-    return text.getvalue().encode()
 
 
 def _timings(units: Sequence[Unit], events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -290,22 +284,16 @@ class Run:
         """
         path = self._folder.evaluation
         if not path.exists():
-            return _structured([])
+            return no_evaluation()
         self._check_unchanged(path)
-        try:
-            header, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8")))
-            if tuple(header) != COLUMNS:
-                raise ValueError(f"the first line is not {','.join(COLUMNS)}")
-            return _structured(rows)
-        except (ValueError, IndexError, csv.Error) as error:
-            raise RunFolderError(f"{path}: {error}", hint=_REBUILD, path=str(path)) from error
+        return read_evaluation(path)
 
     def _check_unchanged(self, path: Path) -> None:
         """Refuse results other than those that the run wrote."""
         written = self._folder.read_state().get("outputs", {}).get(path.name)
         if written is not None and path.is_file() and file_sha256(path) != written:
             problem = f"{path} was changed since the run wrote it"
-            raise RunFolderError(problem, hint=_REBUILD, path=str(path))
+            raise RunFolderError(problem, hint=REBUILD, path=str(path))
 
     def order(self, selector: str, dataset: str | None = None) -> IntArray:
         """Features best first, selected on all rows.
@@ -377,19 +365,3 @@ def open_run(path: str | Path) -> Run:
         run.order("spec")[:12]
     """
     return Run(find_run(path))
-
-
-def _structured(rows: list[list[str]]) -> NDArray[np.void]:
-    columns: dict[str, NDArray[Any]] = {}
-    for position, name in enumerate(COLUMNS):
-        cells = [row[position] for row in rows]
-        if name in _TEXT:
-            columns[name] = np.array(cells, dtype=np.str_)
-        elif name in _WHOLE:
-            columns[name] = np.array(cells, dtype=np.int64)
-        else:
-            columns[name] = np.array([cell or "nan" for cell in cells], dtype=np.float64)
-    table = np.empty(len(rows), dtype=[(name, column.dtype) for name, column in columns.items()])
-    for name, column in columns.items():
-        table[name] = column
-    return table

@@ -39,6 +39,11 @@ def job_schema() -> dict[str, Any]:
     tables["Evaluate"]["properties"]["classifier"]["minItems"] = 1
     tables["Features"] |= {"minProperties": 1, "maxProperties": 1}
     tables["Features"]["properties"]["selected"] |= {"const": True}
+    tables["PointAt"] |= {"minProperties": 1, "maxProperties": 1}
+    tables["Compare"]["properties"]["metrics"]["anyOf"][0] |= {
+        "items": {"enum": list(METRICS)},
+        "minItems": 1,
+    }
     tables["Costs"] = _costs_schema(tables["Costs"])
     whole = tables.pop("JobFile")
     whole["properties"]["sweep"] = _sweep_schema(whole["properties"]["sweep"])

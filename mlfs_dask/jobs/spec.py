@@ -1,5 +1,6 @@
 """What a job says, as typed records: every key of a job file is declared here once.
 
+Those of ``[compare]`` stand in `mlfs_dask.jobs.compare_spec`.
 `mlfs_dask.jobs.jobfile` reads TOML into these; ``jobs/schema.json`` is printed from them. The keys
 of ``[[select]]``, its ``prefilter`` and ``[[evaluate.classifier]]`` that are not declared here are
 parameters of the method and are checked against its constructor.
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from msgspec import Meta, Struct, field, to_builtins
 
 from mlfs_dask._typing import Conventions, Impute
+from mlfs_dask.jobs.compare_spec import Compare
 
 SCHEMA: Final = 1
 STORE_COSTS: Final = "store"
@@ -254,6 +256,9 @@ class JobFile(_Table, frozen=True, kw_only=True, dict=True):
             "keys of one entry are combined."
         ),
     ] = field(default_factory=dict)
+    compare: Annotated[
+        Compare | None, Meta(description="Tests of significance over the methods.")
+    ] = None
     run: Run = field(default_factory=Run)
 
 

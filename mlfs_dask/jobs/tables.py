@@ -14,7 +14,6 @@ from mlfs_dask.jobs.problems import Problems, in_words, joined
 
 # Keys that are planned and would change results if they were passed over in silence.
 LATER: Final[dict[str, frozenset[str]]] = {
-    "": frozenset({"compare"}),
     "select": frozenset({"follow"}),
 }
 WRONG: Final = object()

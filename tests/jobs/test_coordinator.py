@@ -13,7 +13,8 @@ import pytest
 
 from mlfs_dask.errors import MachineError, NotFoundError, RunFolderError, RunInterruptedError
 from mlfs_dask.jobs import backends, lock
-from mlfs_dask.jobs.results import COLUMNS, open_run
+from mlfs_dask.jobs.evaluation import COLUMNS
+from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.rundir import find_run
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store

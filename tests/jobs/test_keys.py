@@ -149,7 +149,7 @@ WRONG = [
     ),
     (
         "select.0.prefilter={ n = 3 }",
-        "select.0.prefilter.method: missing; expected one of mllap, spec",
+        "select.0.prefilter.method: missing; expected one of ",
     ),
     (
         "select.0.prefilter={ method = 'spek', n = 3 }",
