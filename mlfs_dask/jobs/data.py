@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask import registry
-from mlfs_dask.errors import MlfsError
+from mlfs_dask.errors import MlfsError, RunFolderError
 from mlfs_dask.graphs.statistics import summarize_columns
 from mlfs_dask.jobs.problems import Problems
 from mlfs_dask.jobs.rows import (
@@ -65,6 +65,8 @@ def _check_dataset(job: Job, dataset: Dataset, problems: Problems) -> None:
     def attempt(key: str, check: Callable[[], Any]) -> None:
         try:
             check()
+        except RunFolderError:  # not the job is wrong, but a file that the run keeps
+            raise
         except MlfsError as error:
             problems.add(key, f"{dataset.name}: {error.message}")
 

@@ -1,5 +1,8 @@
 """The plan: counted, estimated, nothing computed."""
 
+import hashlib
+
+import msgspec
 import numpy as np
 import pytest
 
@@ -44,6 +47,63 @@ def test_units_tasks_and_sizes(tiny_store, monkeypatch):
     assert 0 < made.seconds < 60
     assert made.warnings == []
     assert plan("run.workers=3").workers == 3
+
+
+def test_files_sweeps_cells_and_costs_are_told(tiny_store, tmp_path):
+    column = tmp_path / "groups.csv"
+    column.write_text("".join(f"{i // 4}\n" for i in range(60)))
+    made = plan(
+        f"evaluate.split={{ kind = 'groups', folds = 3, column = '{column}' }}",
+        "data.missing.rate=0.05",
+        "data.costs={ distribution = 'normal', mean = 100, std = 30 }",
+        "sweep.select.0.phi=[1, 2, 3]",
+        "sweep.select.0.n_features_to_select=[2, 3]",
+        "sweep.evaluate.classifier.0.n_neighbors=[3, 5]",
+    )
+    (file,) = made.files
+    assert (file.key, file.path) == ("evaluate.split.column", str(column))
+    assert file.bytes == column.stat().st_size
+    assert file.sha256 == hashlib.sha256(column.read_bytes()).hexdigest()
+    assert made.sweep == {"select.0": 6, "evaluate.classifier.0": 2}
+    assert made.missing_rate == 0.05
+    assert made.costs == "drawn, normal with mean 100 and std 30"
+    assert (made.n_selections, made.n_curves) == (7 * 4, 3 * 8 * 2)
+    plain = plan()
+    assert (plain.files, plain.sweep, plain.missing_rate, plain.costs) == ([], {}, None, None)
+
+
+def test_selectors_are_not_looked_up_one_by_one(tiny_store):
+    """How often a plan goes through all selectors depends on the folds, not on the units."""
+
+    class Counted(tuple):
+        passes = 0
+
+        def __iter__(self):
+            Counted.passes += 1
+            return super().__iter__()
+
+    def passes(n):
+        shares = [round((i + 1) / n, 4) for i in range(n)]
+        job = parse_job(TINY_JOB.encode(), "x", [f"sweep.select.0.n_features_to_select={shares}"])
+        job = msgspec.structs.replace(job, select=Counted(job.select))
+        datasets = open_datasets(job, "x")
+        Counted.passes = 0
+        made = make_plan(job, datasets)
+        assert made.n_selections == 7 * (n + 1)
+        return Counted.passes
+
+    assert 0 < passes(3) == passes(60)
+
+
+def test_strict_looks_at_the_folds_of_every_kind(rare_label, tmp_path):
+    column = tmp_path / "groups.csv"
+    column.write_text("".join(f"{i // 3}\n" for i in range(30)))
+    for split in ("kind = 'iterative'", f"kind = 'groups', column = '{column}'"):
+        change = f"evaluate.split={{ {split}, folds = 3 }}"
+        pairs = {(p.label, p.lacks) for p in plan(rare_label, change).constant_labels}
+        assert pairs == {("l1", "positives"), ("l2", "negatives")}
+        with pytest.raises(PlanError, match="strict = true, and 4 pairs"):
+            plan(rare_label, change, "evaluate.strict=true")
 
 
 def test_labels_without_positives_or_negatives_are_listed(rare_label):

@@ -8,7 +8,7 @@ from mlfs_dask.jobs.digest import canonical_json, job_digest, run_id
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.streams import classifier_stream, selector_stream
-from mlfs_dask.jobs.units import units_of
+from mlfs_dask.jobs.units import part_for, units_of
 from mlfs_dask.testing.jobs import TINY_JOB
 
 SIZES = Sizes(
@@ -74,6 +74,43 @@ def test_short_chains_share_tasks_and_long_units_stand_alone():
     assert all(len(task) == 1 for task in tasks if task[0].kind == "judge")
 
 
+def sized(*overrides):
+    """Two selectors that judge as many features as the other one selects."""
+    return job("select.0.features.size_of=mllap", "select.1.features.size_of=SPEC", *overrides)
+
+
+def test_curves_sized_by_another_selector_need_both():
+    curve = next(u for u in units_of(sized(), ["a"]) if u.kind == "judge" and u.selector == "SPEC")
+    assert [needed.selector for needed in curve.needs] == ["SPEC", "mllap"]
+    assert {needed.fold for needed in curve.needs} == {curve.fold}
+    own = units_of(job("evaluate.features={ size_of = 'SPEC' }"), ["a"])
+    assert [len(u.needs) for u in own if u.kind == "judge" and u.selector == "SPEC"] == [1] * 6
+    assert [len(u.needs) for u in own if u.kind == "judge" and u.selector == "mllap"] == [2] * 6
+    assert all(u.needs == () for u in own if u.selector == "all")
+
+
+@given(n=st.integers(20, 10**6), d=st.integers(2, 2000), done=st.sets(st.integers(0, 31)))
+def test_selectors_that_size_each_other_hold_up_nobody(n, d, done):
+    units = units_of(sized(), ["a"])
+    finished = {units[i].id for i in done}
+    sizes = {"a": Sizes(n, d, 3, min(n, 8), 4096, n * d, bits=False, item_bytes=8)}
+    handed = [unit for task in drain(Agenda(sized(), units, sizes, finished)) for unit in task]
+    assert sorted(u.id for u in handed) == sorted(u.id for u in units if u.id not in finished)
+    seen = set(finished)
+    for unit in handed:
+        assert all(needed.id in seen for needed in unit.needs)
+        seen.add(unit.id)
+
+
+def test_a_task_carries_only_its_part_of_the_job():
+    unit = next(u for u in units_of(sized(), ["a"]) if u.kind == "judge" and u.selector == "SPEC")
+    assert [s.label for s in part_for(sized(), [unit]).select] == ["SPEC", "mllap"]
+    selection = units_of(job(), ["a"])[0]
+    part = part_for(job(), [selection])
+    assert ([s.label for s in part.select], part.evaluate.classifier) == (["SPEC"], ())
+    assert part.seed == job().seed
+
+
 def test_a_failed_selection_does_not_hold_up_the_rest():
     units = units_of(job(), ["a"])
     large = Sizes(10**5, 500, 3, 8, 4096, 5 * 10**7, bits=False, item_bytes=8)
@@ -89,6 +126,16 @@ def test_the_digest_knows_what_changes_numbers():
     assert job_digest(job("select.0.phi=1"), data) != same
     assert job_digest(job(), [("tiny", "e" * 64)]) != same
     assert job_digest(job("evaluate.baseline=false"), data) != same
+    changes = (
+        "select.0.prefilter={ method = 'mllap', n = 3 }",
+        "select.0.datasets=['tiny']",
+        "select.0.features={ counts = [3] }",
+        "evaluate.features={ size_of = 'SPEC' }",
+        "evaluate.split.kind=iterative",
+        "data.missing.rate=0.1",
+        "data.costs={ distribution = 'uniform', low = 0, high = 1 }",
+    )
+    assert len({job_digest(job(change), data) for change in changes} | {same}) == 8
     assert run_id("tiny", same) == f"tiny-{same[:10]}"
 
 
