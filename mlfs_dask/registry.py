@@ -18,10 +18,15 @@ Kind: TypeAlias = Literal["selectors", "classifiers", "readers"]
 
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "selectors": {
+        "chi2": "mlfs_dask.selectors.baselines:ChiSquared",
+        "laplacian": "mlfs_dask.selectors.laplacian:LaplacianScore",
+        "mddm": "mlfs_dask.selectors.mddm:MDDM",
         "mdmr": "mlfs_dask.selectors.mdmr:MDMR",
         "mllap": "mlfs_dask.selectors.mllap:MLLAP",
+        "mutual-info": "mlfs_dask.selectors.baselines:MutualInformation",
         "pmu": "mlfs_dask.selectors.pmu:PMU",
         "spec": "mlfs_dask.selectors.spec:SPEC",
+        "variance": "mlfs_dask.selectors.baselines:Variance",
     },
     "classifiers": {
         "mlknn": "mlfs_dask.classifiers.mlknn:MLkNN",

@@ -28,7 +28,6 @@ from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.discretize import (
     Bins,
-    bins_of_columns,
     count_digits,
     csr_sides,
     dense_sides,
@@ -75,35 +74,6 @@ def find_bins(source: Source, summary: ColumnSummary, executor: Executor) -> Bin
     if unsettled.any():
         _cut_in_the_middle(source, summary, unsettled, cut, executor)
     return make_bins(cut, columns.feature[coded], columns.code[coded])
-
-
-def bins_of_features(
-    source: Source, bins: Bins, features: IntArray, executor: Executor
-) -> IntArray:
-    """Bin of every row in some features.
-
-    Parameters
-    ----------
-    source, bins
-        Rows and the bins of their features.
-    features : ndarray of int64, shape (n_chosen,)
-    executor
-        Where to run.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_samples, n_chosen)
-        Numbered from 0 inside each feature.
-    """
-    parts = list(executor.map(_bins_of_tile, tile_tasks(source), executor.share(bins), features))
-    return np.concatenate(parts) if parts else np.zeros((0, len(features)), dtype=np.int64)
-
-
-def _bins_of_tile(task: TileTask, bins: Bins, features: IntArray) -> IntArray:
-    [block] = task.load()
-    chosen = block[:, features]
-    values = chosen.toarray() if sp.issparse(chosen) else np.ascontiguousarray(chosen)
-    return bins_of_columns(values, np.asarray(features, dtype=np.int64), bins)
 
 
 def _cut_in_the_middle(

@@ -113,30 +113,6 @@ def _bin_of(value: float, feature: int, bins: Bins) -> Any:
 
 
 @jit
-def bins_of_columns(values: AnyArray, features: IntArray, bins: Bins) -> IntArray:
-    """Bins of some columns, numbered from 0 inside each feature.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_rows, n_chosen)
-    features : ndarray of int64, shape (n_chosen,)
-        Feature of each column.
-    bins
-        All bins.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_rows, n_chosen)
-    """
-    out = np.empty(values.shape, dtype=np.int64)
-    for i in range(values.shape[0]):
-        for c in range(len(features)):
-            r = features[c]
-            out[i, c] = _bin_of(np.float64(values[i, c]), r, bins) - bins.start[r]
-    return out
-
-
-@jit
 def bins_of_cells(data: AnyArray, indices: AnyArray, bins: Bins) -> IntArray:
     """Bin of every stored cell of CSR rows, shape (nnz,).
 

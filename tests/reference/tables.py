@@ -29,3 +29,13 @@ def tables(draw, *, max_rows=24, min_features=1, max_features=6, max_labels=4):
         elif kind == "by set":
             X[:, r] = Y @ np.arange(1, q + 1) % 3 + 5.0
     return X, Y
+
+
+@st.composite
+def tables_with_categories(draw):
+    """As `tables`, with the set of features that are nominal: codes 0, 1, 2, 5."""
+    X, Y = draw(tables())
+    nominal = draw(st.sets(st.integers(0, X.shape[1] - 1)))
+    for r in nominal:
+        X[:, r] = np.array([0, 1, 2, 5])[np.abs(X[:, r]).astype(int) % 4]
+    return X, Y, nominal
