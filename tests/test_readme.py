@@ -101,6 +101,9 @@ def test_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
     assert report.stat().st_size > 0
     for name in ("results.json", "evaluation.csv"):
         assert (report.parent / name).stat().st_size > 0
+    header = (tmp_path / "best.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
+    assert (len(header), header[3:]) == (6, ["amazed", "happy", "calm"])
+    assert (tmp_path / "best.arff").read_text(encoding="utf-8").count("@attribute") == 6
 
 
 def test_blocks_are_of_the_kinds_that_are_run() -> None:
