@@ -184,8 +184,10 @@ def topic_of(session: str) -> str:
     return f"mlfs-steps-{session}"
 
 
-def stop_session(session: str) -> None:
-    """Have this process leave off a session's tasks after the step in hand.
+async def stop_session(session: str) -> None:
+    """Have this worker leave off a session's tasks after the step in hand.
+
+    A coroutine, since only these run on a worker without being waited for.
 
     Parameters
     ----------
