@@ -16,10 +16,15 @@ from mlfs_dask.jobs.rundir import CHANGED, FORMAT, read_json
 
 class _Labelled(msgspec.Struct):
     label: str
+    method: str
+    params: dict[str, Any]
 
 
 class _Evaluate(msgspec.Struct):
+    split: dict[str, Any]
+    features: dict[str, Any]
     metrics: list[str]
+    conventions: str
     classifier: list[_Labelled]
 
 
@@ -27,6 +32,8 @@ class Resolved(msgspec.Struct):
     """``resolved.json``."""
 
     name: str
+    seed: int
+    data: dict[str, Any]
     select: list[_Labelled]
     evaluate: _Evaluate | None
 
@@ -36,6 +43,9 @@ class _DatasetEntry(msgspec.Struct):
     path: str
     digest: str
     tile: int
+    n_samples: int
+    n_features: int
+    n_labels: int
 
 
 class Manifest(msgspec.Struct):
@@ -69,6 +79,9 @@ class _Selection(msgspec.Struct):
     problems: list[Any] | None
     order: list[Any]
     scores: list[Any]
+    higher_is_better: bool
+    support: list[Any]
+    path: list[dict[str, Any]] | None
 
 
 class Results(msgspec.Struct):
