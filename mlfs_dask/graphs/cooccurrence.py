@@ -13,14 +13,14 @@ Counts are integers: the order of the tiles, workers and chunks do not matter.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mlfs_dask._typing import ByteArray, IntArray
+from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.graphs.contingency import contingency, listed_bins
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.inputs import Block
@@ -37,28 +37,30 @@ _KEPT_BYTES = 512 * 2**20
 # Markers are counted together as long as their counts stay below this.
 _COUNTS_BYTES = 32 * 2**20
 _LISTED_BYTES = 8  # of a stored cell: once by row, once by column
+# Labels times encoded bytes that a task should have: less takes no longer than starting it.
+_TASK_WORK = 128 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class KeptTile:
-    """A tile that was encoded before.
+class KeptTiles:
+    """Tiles that were encoded before.
 
     Attributes
     ----------
-    dependency
-        The encoded rows, or a Dask future of them; None once attached.
-    rows : PackedRows or ListedRows, or None
+    dependency : list, or None
+        The encoded tiles or Dask futures of them; None once attached.
+    tiles : list of PackedRows or ListedRows
     """
 
-    dependency: Any
-    rows: Any = None
+    dependency: list[Any] | None
+    tiles: list[EncodedRows] = field(default_factory=list)
 
-    def attached(self, rows: EncodedRows) -> KeptTile:
-        """The tile in memory."""
-        return replace(self, dependency=None, rows=rows)
+    def attached(self, tiles: list[EncodedRows]) -> KeptTiles:
+        """The tiles in memory."""
+        return replace(self, dependency=None, tiles=tiles)
 
-    def detached(self) -> KeptTile:
-        """The reference without its rows, which are sent beside it."""
+    def detached(self) -> KeptTiles:
+        """The reference without the tiles, which are sent beside it."""
         return replace(self, dependency=None)
 
 
@@ -104,11 +106,23 @@ class Cooccurrence:
         self.counts = np.column_stack([table.bins, table.joint])[listed]
         self.totals = np.concatenate([[table.n_samples], table.groups]).astype(np.int64)
         self._bins = executor.share(bins)
-        tasks = tile_tasks(source, Y)
-        n_kept = _tiles_to_keep(source, summary, sum(self.counts.shape), executor.n_workers)
-        kept = executor.keep(_encode, [tasks[t] for t in range(n_kept)], self._bins)
-        self._tiles: list[KeptTile | TileTask] = [KeptTile(rows) for rows in kept]
-        self._tiles += [tasks[t] for t in range(n_kept, len(tasks))]
+        self._tasks: list[KeptTiles | TileTask] = self._encoded(source, summary, Y)
+
+    def _encoded(
+        self, source: Source, summary: ColumnSummary, Y: ByteArray
+    ) -> list[KeptTiles | TileTask]:
+        """Groups of tiles that are kept, then single ones that will be encoded anew."""
+        tasks, n_workers = tile_tasks(source, Y), self._executor.n_workers
+        upto = np.cumsum(_encoded_bytes(source, summary, sum(self.counts.shape)))
+        n_kept = int(np.searchsorted(upto, _KEPT_BYTES * n_workers, side="right"))
+        kept = self._executor.keep(_encode, [tasks[t] for t in range(n_kept)], self._bins)
+        work = (upto[n_kept - 1] if n_kept else 0) * len(self.totals)
+        n_groups = max(1, min(n_kept, n_workers, int(work // _TASK_WORK)))
+        groups = np.array_split(np.arange(n_kept), n_groups)
+        found: list[KeptTiles | TileTask] = [
+            KeptTiles([kept[t] for t in group]) for group in groups if len(group)
+        ]
+        return found + [tasks[t] for t in range(n_kept, len(tasks))]
 
     def of_feature(self, feature: int) -> Iterator[tuple[IntArray, IntArray]]:
         """Counts over the rows of each column of a feature, one column after the other.
@@ -145,20 +159,18 @@ class Cooccurrence:
         for lo in range(0, len(markers), step):
             which = markers[lo : lo + step]
             totals = np.zeros((len(which), *self.counts.shape), dtype=np.int64)
-            for part in self._executor.map(_count_tile, self._tiles, *common, which):
+            for part in self._executor.map(_count_rows, self._tasks, *common, which):
                 for total, (present, counts) in zip(totals, part, strict=True):
                     total[present] += counts
             yield from totals
 
 
-def _tiles_to_keep(source: Source, summary: ColumnSummary, n_markers: int, n_workers: int) -> int:
-    """Leading tiles that fit in memory once encoded."""
+def _encoded_bytes(source: Source, summary: ColumnSummary, n_markers: int) -> FloatArray:
+    """About what each tile will take."""
     rows = np.diff(source.offsets)
     if source.is_sparse:
-        sizes = rows * (_LISTED_BYTES * summary.n_cells / max(source.n_samples, 1))
-    else:
-        sizes = rows * (n_markers / 8)
-    return int(np.searchsorted(np.cumsum(sizes), _KEPT_BYTES * n_workers, side="right"))
+        return rows * (_LISTED_BYTES * summary.n_cells / max(source.n_samples, 1))
+    return rows * (n_markers / 8)
 
 
 def _encode(task: TileTask, bins: Bins) -> EncodedRows:
@@ -188,18 +200,19 @@ def _int32(values: Any) -> NDArray[np.int32]:
     return np.ascontiguousarray(values, dtype=np.int32)
 
 
-def _count_tile(
-    tile: KeptTile | TileTask, bins: Bins, shape: tuple[int, int], markers: IntArray
+def _count_rows(
+    task: KeptTiles | TileTask, bins: Bins, shape: tuple[int, int], markers: IntArray
 ) -> list[tuple[IntArray, NDArray[np.int32]]]:
     """For each marker the columns that occur in its rows, and their counts."""
-    rows = _encode(tile, bins) if isinstance(tile, TileTask) else tile.rows
+    tiles = [_encode(task, bins)] if isinstance(task, TileTask) else task.tiles
     found = []
     for marker in markers.tolist():
         counts = np.zeros(shape, dtype=np.int32)
-        if isinstance(rows, PackedRows):
-            count_packed(rows, marker, counts)
-        else:
-            count_listed(rows, marker, counts)
+        for rows in tiles:
+            if isinstance(rows, PackedRows):
+                count_packed(rows, marker, counts)
+            else:
+                count_listed(rows, marker, counts)
         present = np.flatnonzero(counts[:, 0])
         found.append((present, counts[present]))
     return found

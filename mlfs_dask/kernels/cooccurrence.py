@@ -55,7 +55,7 @@ class ListedRows(NamedTuple):
 
 @jit
 def count_packed(rows: PackedRows, marker: int, counts: NDArray[np.int32]) -> None:
-    """Count the marker's rows by column and label.
+    """Add the marker's rows by column and label.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def count_packed(rows: PackedRows, marker: int, counts: NDArray[np.int32]) -> No
     marker
         A column, or ``n_columns`` + a label.
     counts : ndarray of int32, shape (n_columns, n_labels + 1), changed
-        Zeros become, for each column, its rows among the marker's, then those with each label.
+        Gains, for each column, its rows among the marker's, then those of them with each label.
     """
     columns, labels = rows.columns, rows.labels
     n_columns, n_words = columns.shape
@@ -77,12 +77,12 @@ def count_packed(rows: PackedRows, marker: int, counts: NDArray[np.int32]) -> No
             total += count_ones(common[w])
         if total == 0:
             continue
-        counts[c, 0] = total
+        counts[c, 0] += np.int32(total)
         for k in range(len(labels)):
             shared = np.uint64(0)
             for w in range(n_words):
                 shared += count_ones(common[w] & labels[k, w])
-            counts[c, 1 + k] = shared
+            counts[c, 1 + k] += np.int32(shared)
 
 
 @jit

@@ -12,7 +12,7 @@ from mlfs_dask.graphs.discretize import find_bins
 from mlfs_dask.graphs.executor import InProcess
 from mlfs_dask.graphs.source import as_source
 from mlfs_dask.graphs.statistics import summarize_columns
-from mlfs_dask.kernels.discretize import bins_of_columns
+from mlfs_dask.kernels.discretize import bins_of_cells
 from reference.executors import Shuffled
 from reference.tables import tables
 
@@ -41,7 +41,8 @@ def test_counts_equal_plain_ones(table, tile, nominal):
     nominal = [r for r in nominal if r < X.shape[1]]
     counts = count(X, Y, nominal=nominal, tile=tile)
     bins = counts.bins
-    codes = bins_of_columns(X, np.arange(X.shape[1]), bins) + bins.start[:-1]
+    n, d = X.shape
+    codes = bins_of_cells(X.ravel(), np.tile(np.arange(d), n), bins).reshape(n, d)
     listed = np.setdiff1d(np.arange(bins.n_bins), bins.base)
     columns = (codes[:, :, None] == listed).any(axis=1)
     member = np.column_stack([np.ones(len(Y), dtype=np.int64), Y])
@@ -92,9 +93,21 @@ def test_a_request_walks_over_the_tiles_once():
     counts = count(X, Y, executor, tile=8)
     executor.calls.clear()
     list(counts.of_feature(3))
-    assert executor.calls == [("_count_tile", 7)]
+    assert executor.calls == [("_count_rows", 1)]
     list(counts.of_labels())
-    assert executor.calls == 2 * [("_count_tile", 7)]
+    assert executor.calls == 2 * [("_count_rows", 1)]
+
+
+def test_tiles_are_shared_out_among_the_workers_where_it_pays(monkeypatch):
+    rng = np.random.default_rng(6)
+    X, Y = rng.random((50, 8)), (rng.random((50, 3)) < 0.4).astype(np.uint8)
+    expected = all_counts(count(X, Y))
+    for work, n_tasks in ((1, 3), (10**9, 1), (150, 2)):
+        monkeypatch.setattr(cooccurrence, "_TASK_WORK", work)
+        executor = Shuffled(2, n_workers=3)
+        counts = count(X, Y, executor, tile=8)
+        assert all_counts(counts) == expected
+        assert executor.calls[-1] == ("_count_rows", n_tasks)
 
 
 def test_many_markers_are_counted_in_parts(monkeypatch):
@@ -104,4 +117,4 @@ def test_many_markers_are_counted_in_parts(monkeypatch):
     monkeypatch.setattr(cooccurrence, "_COUNTS_BYTES", 4000)
     executor = Shuffled()
     assert all_counts(count(X, Y, executor, nominal=[0, 1, 2])) == expected
-    assert sum(name == "_count_tile" for name, _ in executor.calls) > 4
+    assert sum(name == "_count_rows" for name, _ in executor.calls) > 4
