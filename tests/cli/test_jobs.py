@@ -89,6 +89,23 @@ def test_plan_computes_nothing(invoke, document, job, tmp_path):
     assert document("plan", job)["state"] == "done"
 
 
+def test_plan_tells_files_sweeps_cells_and_costs(invoke, document, job, tmp_path):
+    (job.parent / "costs.csv").write_text("".join(f"f{i},{i}\n" for i in range(8)))
+    keys = ("data.costs=costs.csv", "data.missing.rate=0.05", "sweep.select.0.phi=[1, 3]")
+    sets = [word for key in keys for word in ("--set", key)]
+    text = invoke("plan", job, *sets).stdout
+    for part in (
+        "missing 0.05 of the cells, drawn by row",
+        "costs   costs.csv",
+        f"file    {job.parent / 'costs.csv'} (40 bytes, data.costs)",
+        "sweep   2 points of select.0",
+    ):
+        assert part in text, text
+    planned = document("plan", job, *sets)
+    assert (planned["missing_rate"], planned["sweep"]) == (0.05, {"select.0": 2})
+    assert [file["key"] for file in planned["files"]] == ["data.costs"]
+
+
 def test_list_and_status(invoke, document, job):
     assert "no run in" in invoke("list").stdout
     run = document("run", job)["run"]

@@ -1,12 +1,14 @@
 """Job files: defaults, overrides, and all problems in one report."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from mlfs_dask.errors import JobFileError, NotFoundError
+from mlfs_dask.jobs import spec
 from mlfs_dask.jobs.jobfile import find_job, parse_job, read_job
 from mlfs_dask.jobs.schema import job_schema
 from mlfs_dask.resources import declaration
@@ -37,6 +39,32 @@ def test_every_job_file_that_comes_along_is_right_and_matches_the_schema(path):
     job = read_job(path)
     jsonschema.validate(tomllib.loads(path.read_text("utf-8")), job_schema())
     assert job.name
+
+
+TEMPLATE = declaration("jobs/template.toml")
+CHOICES = re.findall(r'(?m)^# (["\w.]+ = .*|\[\w+\])$', TEMPLATE.read_text("utf-8"))
+
+
+def test_the_template_shows_every_key():
+    shown = " ".join(re.findall(r"[\w.]+", TEMPLATE.read_text("utf-8"))).split()
+    tables = (spec.JobFile, spec.Data, spec.Select, spec.Evaluate, spec.Split, spec.Features)
+    for table in tables:
+        assert set(table.__struct_fields__) - {"params", "compare"} <= set(shown), table
+
+
+@pytest.mark.parametrize("line", [line for line in CHOICES if not line.startswith("[")])
+def test_what_the_template_comments_out_is_right(line):
+    """Each line that is commented out may be put in; a table's head goes with its keys."""
+    text = TEMPLATE.read_text("utf-8").replace(f"# {line}", line)
+    before = text[: text.index(line)].rstrip().splitlines()
+    for place in range(len(before) - 1, -1, -1):
+        head = before[place]
+        if head.startswith("# [") and head.endswith("]"):
+            text = text.replace(head, head.removeprefix("# "))
+        if not head.startswith("#") or head.startswith("# ["):
+            break
+    job = parse_job(text.encode(), str(TEMPLATE))
+    assert job != parse_job(TEMPLATE.read_bytes(), str(TEMPLATE))
 
 
 def test_the_schema_on_disk_is_the_one_the_code_prints():
