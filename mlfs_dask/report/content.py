@@ -53,7 +53,7 @@ class RunContent:
             ("selected", "Selected features", self.selected),
             ("stability", "Stability over the folds", self.stability),
             ("planted", "Planted truth", self.planted),
-            ("warnings", "Warnings and incidents", self.has_warnings),
+            ("warnings", "Warnings, incidents and notes", self.has_warnings),
             ("time", "Time and interruptions", True),
             ("provenance", "Provenance", True),
         ]

@@ -226,7 +226,7 @@ def _row(answer: Enough, metric: str, *, is_winner: bool) -> BestRow:
         best=words.mean_words(answer.best.means[metric]),
         best_at=words.features_words(answer.best),
         error="" if error is None else words.number(error),
-        enough_at="" if is_baseline else words.features_words(answer.enough),
+        enough_at="" if is_baseline else words.size_words(answer.enough),
         enough="" if is_baseline else words.mean_words(answer.enough.means[metric]),
         cost=words.percent(answer.enough.cost_share),
         is_winner=is_winner,

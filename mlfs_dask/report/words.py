@@ -146,6 +146,21 @@ def features_words(point: Point) -> str:
     return f"{count_words(point.n_features)} feature{plural} ({percent(point.share)})"
 
 
+def size_words(point: Point) -> str:
+    """How many features a point has, under a heading that says so.
+
+    Parameters
+    ----------
+    point
+        A point.
+
+    Examples
+    --------
+    ``12 (20 %)``
+    """
+    return f"{count_words(point.n_features)} ({percent(point.share)})"
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """A measure with fixed decimals; ``undefined`` for None.
 
@@ -180,7 +195,7 @@ def score_words(score: float | None) -> str:
     score
         As in ``results.json``.
     """
-    return "" if score is None else f"{score:.6g}"
+    return "" if score is None else f"{score:#.6g}"
 
 
 def plain_words(value: Any) -> str:

@@ -187,7 +187,7 @@ def test_enough_is_the_smallest_number_within_one_standard_error(runs):
     page = page_of(made, runs)
     # 4 values per fold and 1 of the baseline: signs alternate, so each point has three of each
     assert page.row("SPEC", "0.2000 ± 0.0110 10 features (50 %)")[2:] == [
-        "5 features (25 %) 0.2040 ± 0.0110",
+        "5 (25 %) 0.2040 ± 0.0110",
         "0.0045",
     ]
     assert "5 features (25 %) are as good within one standard error" in page.text
@@ -232,8 +232,8 @@ def test_features_are_counted_over_the_folds(runs):
     made.records["SPEC"] = record
     made.select[0]["params"]["n_features_to_select"] = 3
     page = page_of(made, runs)
-    assert page.row("1", "feature 7 relevant") == ["1", "feature 7 relevant", "20", "4"]
-    assert page.row("2", "feature 3") == ["2", "feature 3", "19", "6"]
+    assert page.row("1", "feature 7 relevant") == ["1", "feature 7 relevant", "20.0000", "4"]
+    assert page.row("2", "feature 3") == ["2", "feature 3", "19.0000", "6"]
     assert "as many as it was asked to keep" in page.text
     # Of 15 pairs of the 6 folds 7 are alike; 8 are [7, 3] and [3, 5]: (7 + 8 / 3) / 15.
     assert page.row("selector", "k = 2")[1] == "k = 2"
