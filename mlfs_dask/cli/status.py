@@ -95,8 +95,8 @@ def _print_history(folder: RunFolder, history: History, run: Run) -> None:
 
 
 def _decisions(item: InHand, run: Run) -> str:
-    feature, dataset = item.last.get("feature"), item.what.rpartition(" on ")[2].split(",")[0]
-    names = run.datasets.get(dataset, {}).get("features", ())
+    feature = item.last.get("feature")
+    names = run.datasets[item.dataset]["features"] if item.dataset is not None else ()
     last = f", last {names[feature]!r}" if isinstance(feature, int) and feature < len(names) else ""
     return f"{item.decided} decisions{last}, at {item.time}"
 

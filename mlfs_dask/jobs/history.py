@@ -11,7 +11,7 @@ from mlfs_dask.jobs.journal import iter_journal
 from mlfs_dask.jobs.manifest import saved_job
 from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.jobs.shapes import read_manifest
-from mlfs_dask.jobs.units import units_of
+from mlfs_dask.jobs.units import Unit, units_of
 
 
 class FailedUnit(Struct, frozen=True, kw_only=True):
@@ -60,6 +60,8 @@ class InHand(Struct, frozen=True, kw_only=True):
     ----------
     unit, what
         Its id, and what it is in words.
+    dataset
+        Name of its data set; None where the job cannot be read any more.
     decided
         How many decisions are journaled.
     last
@@ -70,6 +72,7 @@ class InHand(Struct, frozen=True, kw_only=True):
 
     unit: str
     what: str
+    dataset: str | None
     decided: int
     last: dict[str, Any]
     worker: str
@@ -125,11 +128,12 @@ def read_history(folder: RunFolder) -> History:
 
 
 def _in_hand(folder: RunFolder, steps: dict[str, dict[str, Any]]) -> tuple[InHand, ...]:
-    names = _names_of_units(folder) if steps else {}
+    units = _units_by_id(folder) if steps else {}
     return tuple(
         InHand(
             unit=unit,
-            what=names.get(unit, unit),
+            what=str(units.get(unit, unit)),
+            dataset=units[unit].dataset if unit in units else None,
             decided=event["first"] + len(event["decided"]),
             last=event["decided"][-1],
             worker=event["worker"],
@@ -139,10 +143,10 @@ def _in_hand(folder: RunFolder, steps: dict[str, dict[str, Any]]) -> tuple[InHan
     )
 
 
-def _names_of_units(folder: RunFolder) -> dict[str, str]:
-    """Id of a unit -> what it is in words; nothing where another version wrote the job."""
+def _units_by_id(folder: RunFolder) -> dict[str, Unit]:
+    """All units of a run; none where its job was damaged, which is no reason to hide the rest."""
     datasets = [dataset["name"] for dataset in read_manifest(folder.manifest)["datasets"]]
     try:
-        return {unit.id: str(unit) for unit in units_of(saved_job(folder), datasets)}
+        return {unit.id: unit for unit in units_of(saved_job(folder), datasets)}
     except MlfsError:
         return {}

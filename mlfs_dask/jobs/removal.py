@@ -138,7 +138,7 @@ def _damaged(name: str | Path, runs: Path) -> RunFolder | None:
     places = [Path(name)]
     if len(Path(name).parts) == 1 and Path(name).name:
         places.append(runs / name)
-    return next((RunFolder(path) for path in places if path.is_dir() and str(name)), None)
+    return next((RunFolder(path) for path in places if os.path.isdir(path) and str(name)), None)
 
 
 def _is_run(folder: RunFolder) -> bool:

@@ -30,6 +30,7 @@ from mlfs_dask.jobs import lock
 from mlfs_dask.storage.atomic import machine_faults, new_file, partial_path, remove
 
 FORMAT: Final = 1
+_NAME_SHOWN: Final = 100
 CHANGED: Final = "The file was changed. Restore it from a copy, or run the job with --force."
 State: TypeAlias = Literal[
     "queued", "running", "done", "partial", "failed", "cancelled", "interrupted"
@@ -85,7 +86,7 @@ class RunFolder:
     @property
     def exists(self) -> bool:
         """Whether a run was started here; the manifest is written last."""
-        return self.manifest.is_file()
+        return os.path.isfile(self.manifest)  # false too where it may not be looked at
 
     def unit_file(self, unit_id: str) -> Path:
         """Where the result of a unit lies.
@@ -265,7 +266,7 @@ def find_run(name: str | Path, runs: Path | None = None) -> RunFolder:
     problem = f"{len(found)} runs begin with" if found else "no run is named"
     names = ", ".join(run.id for run in (found or known)[:8])
     raise NotFoundError(
-        f"{problem} {str(name)!r} in {runs}",
+        f"{problem} {str(name)[:_NAME_SHOWN]!r} in {runs}",
         hint=f"There are: {names}." if names else "There is no run yet: `mlfs run JOB` starts one.",
         name=str(name),
         candidates=[run.id for run in found],

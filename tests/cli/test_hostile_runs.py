@@ -77,6 +77,17 @@ def test_a_changed_digit_in_results_is_found_and_can_be_mended(run, job, name):
     assert path.read_bytes() == written
 
 
+@pytest.mark.parametrize("command", ["status", "logs", "cancel", "rm", "resume", "report"])
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000, "a\0b", "\x1b[2J", "-", "*", "run; ls"])
+def test_names_that_no_run_can_have(tmp_path, command, name):
+    done = CliRunner().invoke(mlfs, [command, "--", name])
+    assert done.exit_code == 2
+    assert "no run is named" in done.stderr
+    assert len(done.stderr) < 400
+    assert "\x1b" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
 def test_units_are_counted_where_the_writer_died(run):
     state = json.loads(run.state.read_text())
     total = state["progress"]["total"]

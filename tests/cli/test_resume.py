@@ -1,7 +1,10 @@
 """``mlfs resume``: runs taken up from their folder alone."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -139,3 +142,16 @@ def test_a_run_that_was_moved_goes_on(document, cut_run, tmp_path, once):
     assert (tmp_path / "elsewhere" / "evaluation.csv").read_bytes() == (
         once / "evaluation.csv"
     ).read_bytes()
+
+
+def test_two_at_once(cut_run, once):
+    """One does the work; the other is told who does, or that it is done."""
+    command = [sys.executable, "-m", "mlfs_dask", "resume", str(cut_run.path), "--workers", "0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, env=dict(os.environ), **pipes) for _ in range(2)]
+    said = ["".join(process.communicate(timeout=120)) for process in processes]
+    assert sorted(process.returncode for process in processes) in ([0, 0], [0, 2])
+    for process, words in zip(processes, said, strict=True):
+        assert process.returncode == 0 or "is being written by process" in words
+    assert len(units_run(cut_run)) == 17
+    assert cut_run.results.read_bytes() == (once / "results.json").read_bytes()
