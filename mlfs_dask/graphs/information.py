@@ -23,7 +23,7 @@ class Information:
     """Information terms of binned features and labels, in bits.
 
     Every method gives one number per feature; a term below 1e-12 counts as 0, and terms are added
-    in the order of the labels.
+    in the order of the labels. A table of logarithms takes 8 bytes per row.
 
     Parameters
     ----------
