@@ -26,7 +26,7 @@ class RunColumn:
     id: str
     state: str
     created: str
-    datasets: str
+    datasets: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def compare_runs(runs: Sequence[Run], points: Sequence[Sequence[Point]]) -> Comp
                 id=run.id,
                 state=run.state,
                 created=run.manifest["created"][:16].replace("T", " "),
-                datasets=words.listed([data["name"] for data in run.manifest["datasets"]], 6),
+                datasets=tuple(data["name"] for data in run.manifest["datasets"]),
             )
             for number, run in enumerate(runs, start=1)
         ),

@@ -15,8 +15,6 @@ from mlfs_dask.report import words
 
 TIMINGS_SHOWN: Final = 20
 FAILURES_SHOWN: Final = 20
-_UNITS_PER_FAILURE: Final = 4
-_SELECTORS_PER_NOTE: Final = 6
 _LOST: Final = "lost"
 
 
@@ -38,8 +36,7 @@ class FailureRow:
     message: str
     hint: str
     error: str
-    units: str
-    count: int
+    units: tuple[str, ...]
     traceback: str
 
 
@@ -60,7 +57,7 @@ class Note:
     """A note of the units, and whose it is."""
 
     text: str
-    selectors: str
+    selectors: tuple[str, ...]
     units: int
 
 
@@ -172,8 +169,7 @@ def _failures(failures: Sequence[FailedUnit]) -> list[FailureRow]:
             message=message,
             hint=alike[0].hint or "",
             error=error,
-            units=words.listed([each.what for each in alike], _UNITS_PER_FAILURE),
-            count=len(alike),
+            units=tuple(each.what for each in alike),
             traceback=alike[0].traceback,
         )
         for (error, message), alike in groups.items()
@@ -188,9 +184,7 @@ def _notes(units: Sequence[dict[str, Any]]) -> list[Note]:
     return [
         Note(
             text=text,
-            selectors=words.listed(
-                [words.shortened(name) for name in dict.fromkeys(selectors)], _SELECTORS_PER_NOTE
-            ),
+            selectors=tuple(dict.fromkeys(selectors)),
             units=len(selectors),
         )
         for text, selectors in found.items()

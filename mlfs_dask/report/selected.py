@@ -21,7 +21,6 @@ _FEATURES_OF_MANY: Final = 10
 _MANY: Final = 40
 _PROBLEMS_SHOWN: Final = 40
 _FEATURES_PER_PROBLEM: Final = 5
-_LABELS_PER_PROBLEM: Final = 4
 _ENTRY: Final = ("step", "feature", "score", "reason")
 
 
@@ -51,7 +50,7 @@ class PathStep:
 class Problem:
     """The selection of one problem: its labels and its first features."""
 
-    labels: str
+    labels: tuple[str, ...]
     features: tuple[str, ...]
     kept: int
 
@@ -284,7 +283,7 @@ def _problems(run: Run, final: dict[str, Any]) -> tuple[Problem, ...]:
     records = selections_by_problem(final)[:_PROBLEMS_SHOWN]
     return tuple(
         Problem(
-            labels=words.listed([words.shortened(labels[i]) for i in problem], _LABELS_PER_PROBLEM),
+            labels=tuple(labels[i] for i in problem),
             features=tuple(features[f] for f in record["order"][:_FEATURES_PER_PROBLEM]),
             kept=len(record["support"]),
         )

@@ -8,6 +8,7 @@ from made_runs import (
     CONTROL,
     EMOJI,
     LONG,
+    RIGHT_TO_LEFT,
     SCRIPT,
     TEMPLATE,
     MadeRun,
@@ -36,7 +37,7 @@ class Outline(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.tags, self.text, self.rows = [], [], "", []
+        self.open, self.tags, self.text, self.rows, self.pieces = [], [], "", [], []
         self.feed(text)
         assert not self.open
 
@@ -46,6 +47,8 @@ class Outline(html.parser.HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
+        elif tag in ("br", "small", "span") and self.rows:
+            self.rows[-1][-1:] = [cell + " " for cell in self.rows[-1][-1:]]
         if tag not in self.VOID:
             self.open.append(tag)
 
@@ -57,8 +60,9 @@ class Outline(html.parser.HTMLParser):
 
     def handle_data(self, data):
         self.text += data
+        self.pieces.append((self.open[-1] if self.open else "", data))
         if "td" in self.open or "th" in self.open:
-            self.rows[-1][-1] += data + " "
+            self.rows[-1][-1] += data
 
     def count(self, tag):
         return [name for name, _ in self.tags].count(tag)
@@ -148,6 +152,15 @@ def test_every_name_is_escaped(runs):
     assert "{{ 7 * 7 }}" in page.text
     assert CONTROL.replace("\x00", "\N{REPLACEMENT CHARACTER}")[:8] in page.text
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]", text)
+
+
+def test_names_that_turn_the_direction_of_writing_turn_only_themselves(runs):
+    page = page_of(hostile_run(), runs)
+    turned = [(tag, text) for tag, text in page.pieces if RIGHT_TO_LEFT[0] in text]
+    assert len(turned) > 20
+    assert {tag for tag, _ in turned} <= {"bdi", "title"}  # title: of a mark of a chart
+    alone = [text for tag, text in turned if tag == "bdi" and not text.startswith("text = ")]
+    assert all(text.startswith(RIGHT_TO_LEFT) for text in alone)
 
 
 def test_names_of_features_and_labels_come_through_a_real_run(tmp_path):
