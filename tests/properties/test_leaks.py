@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mlfs_dask import registry
 from mlfs_dask.evaluate import protocol
+from mlfs_dask.graphs.discretize import find_bins
+from mlfs_dask.graphs.executor import InProcess
 from mlfs_dask.graphs.source import as_source
+from mlfs_dask.graphs.statistics import summarize_columns
 from mlfs_dask.jobs.coordinator import Order, run_job
 from mlfs_dask.jobs.data import open_datasets
 from mlfs_dask.jobs.jobfile import parse_job
@@ -28,7 +32,11 @@ SELECTORS = [
     ("spec", {"phi": phi, "similarity": similarity})
     for phi in (1, 2, 3)
     for similarity in ("jaccard", "rbf-labels", "rbf-features", "class")
-] + [("mllap", {}), ("pmu", {}), ("mdmr", {})]
+] + [
+    *(("mllap", {}), ("pmu", {}), ("mdmr", {}), ("variance", {}), ("chi2", {})),
+    *(("mutual-info", {}), ("mddm", {}), ("mddm", {"constraint": "proj"})),
+    *(("laplacian", {}), ("laplacian", {"t": "median"}), ("laplacian", {"weights": "supervised"})),
+]
 
 
 def make_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,6 +56,11 @@ def plant_extremes(X, Y, test):
     X[test, 4] *= 1000.0
 
 
+def plant_heights(X, Y, test):
+    """Test rows lie above all others: the values that bins are cut at would move, and means."""
+    X[test] += 100.0
+
+
 def turn_labels(X, Y, test):
     """Test labels are the opposite."""
     Y[test] = 1 - Y[test]
@@ -60,9 +73,10 @@ def plant_constant(X, Y, test):
 
 
 @pytest.mark.parametrize(("method", "params"), SELECTORS, ids=lambda value: str(value))
-@pytest.mark.parametrize("plant", [plant_label, plant_extremes, turn_labels])
+@pytest.mark.parametrize("plant", [plant_label, plant_extremes, plant_heights, turn_labels])
 def test_selection_sees_training_rows_only(method, params, plant):
     X, Y = make_rows(1)
+    X = np.abs(X) if method == "chi2" else X
     test = np.arange(0, 48, 4)
     train = np.setdiff1d(np.arange(48), test)
     planted_X, planted_Y = X.copy(), Y.copy()
@@ -83,6 +97,20 @@ def test_a_feature_that_only_test_rows_vary_counts_as_constant():
     train = np.setdiff1d(np.arange(48), test)
     record = protocol.select(registry.get_selector("spec"), as_source(X, Y).take(train))
     assert record["order"][-1] == 3
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_bins_are_cut_by_training_rows(form):
+    X, Y = make_rows(4)
+    test = np.arange(0, 48, 4)
+    train = np.setdiff1d(np.arange(48), test)
+    planted = X.copy()
+    plant_heights(planted, Y, test)
+    cuts = []
+    for values in (X, planted):
+        rows = as_source(form(values), tile=16).take(train)
+        cuts.append(find_bins(rows, summarize_columns(rows), InProcess(1)).cut.tolist())
+    assert cuts[0] == cuts[1] == np.sort(X[train], axis=0)[17].tolist()
 
 
 @given(seed=st.integers(0, 50))

@@ -10,6 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from mlfs_dask.selectors.baselines import ChiSquared, MutualInformation, Variance
+from mlfs_dask.selectors.laplacian import LaplacianScore
+from mlfs_dask.selectors.mddm import MDDM
 from mlfs_dask.selectors.mdmr import MDMR
 from mlfs_dask.selectors.mllap import MLLAP
 from mlfs_dask.selectors.pmu import PMU
@@ -47,32 +50,48 @@ def as_labels(y):
     return (codes.reshape(-1, 1) == np.unique(codes)).astype(np.uint8)
 
 
-class SpecOnClasses(SPEC):
+class OnClasses:
     """Takes the targets of the checks that `EXPECTED` lists, so that these run as well."""
 
     def fit(self, X, y=None, **kwargs):
         return super().fit(X, None if y is None else as_labels(y), **kwargs)
 
 
-class MllapOnClasses(MLLAP):
-    """As `SpecOnClasses`."""
-
-    def fit(self, X, y=None, **kwargs):
-        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+# Classes of this module, since the checks pickle them.
+class SpecOnClasses(OnClasses, SPEC):
+    pass
 
 
-class PmuOnClasses(PMU):
-    """As `SpecOnClasses`."""
-
-    def fit(self, X, y=None, **kwargs):
-        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+class MllapOnClasses(OnClasses, MLLAP):
+    pass
 
 
-class MdmrOnClasses(MDMR):
-    """As `SpecOnClasses`."""
+class PmuOnClasses(OnClasses, PMU):
+    pass
 
-    def fit(self, X, y=None, **kwargs):
-        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+
+class MdmrOnClasses(OnClasses, MDMR):
+    pass
+
+
+class VarianceOnClasses(OnClasses, Variance):
+    pass
+
+
+class ChiSquaredOnClasses(OnClasses, ChiSquared):
+    pass
+
+
+class MutualInformationOnClasses(OnClasses, MutualInformation):
+    pass
+
+
+class MddmOnClasses(OnClasses, MDDM):
+    pass
+
+
+class LaplacianOnClasses(OnClasses, LaplacianScore):
+    pass
 
 
 @parametrize_with_checks(
@@ -86,7 +105,11 @@ NO_NUMBERS = "objects that are no numbers are refused by InputError, which is no
 
 
 @parametrize_with_checks(
-    [SpecOnClasses(), MllapOnClasses(), PmuOnClasses(), MdmrOnClasses()],
+    [
+        *(SpecOnClasses(), MllapOnClasses(), PmuOnClasses(), MdmrOnClasses(), MddmOnClasses()),
+        *(LaplacianOnClasses(), VarianceOnClasses()),
+        *(ChiSquaredOnClasses(), MutualInformationOnClasses()),
+    ],
     expected_failed_checks=lambda estimator: {"check_dtype_object": NO_NUMBERS},
 )
 def test_estimator_checks_on_classes(estimator, check):
@@ -104,8 +127,11 @@ def data():
 
 @pytest.mark.parametrize(
     "selector",
-    [SPEC(phi=2), MLLAP(), PMU(), MDMR()],
-    ids=["spec", "mllap", "pmu", "mdmr"],
+    [
+        *(SPEC(phi=2), MLLAP(), PMU(), MDMR(), MDDM(), LaplacianScore()),
+        *(Variance(), MutualInformation()),
+    ],
+    ids=["spec", "mllap", "pmu", "mdmr", "mddm", "laplacian", "variance", "mutual-info"],
 )
 def test_attributes_agree_with_each_other(selector, data):
     X, Y = data
