@@ -9,7 +9,6 @@ from mlfs_dask.jobs.results import Run
 from mlfs_dask.report import words
 from mlfs_dask.report.conventions import special_cases
 
-METHODS_SHOWN: Final = 16
 _JOB_FILE_SHOWN: Final = 20_000
 _SPLITS: Final = {
     "kfold": "all rows dealt at random",

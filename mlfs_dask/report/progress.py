@@ -13,7 +13,6 @@ from mlfs_dask.jobs.sessions import Session, read_sessions
 from mlfs_dask.jobs.sizes import show_seconds
 from mlfs_dask.report import words
 
-TIMINGS_SHOWN: Final = 20
 FAILURES_SHOWN: Final = 20
 _LOST: Final = "lost"
 
@@ -67,8 +66,8 @@ class Progress:
 
     Attributes
     ----------
-    state, units
-        State, and how many units are done of how many.
+    units
+        How many units are done of how many.
     where, lasted
         On what, and how long: by the clock and of work.
     sessions
@@ -81,7 +80,6 @@ class Progress:
         By selector and classifier, longest first.
     """
 
-    state: str
     units: str
     where: str
     lasted: str
@@ -109,7 +107,6 @@ def read_progress(run: Run) -> Progress:
     counts = folder.read_state()["progress"]
     failures = _failures(history.failures)
     return Progress(
-        state=run.state,
         units=f"{counts['done']:,} of {words.plural(counts['total'], 'unit')}",
         where=_where(run, sessions),
         lasted=_lasted(sessions, timings["unit_seconds"]),
