@@ -1,4 +1,4 @@
-"""``mlfs methods``: what there is to select, classify and measure with."""
+"""``mlfs methods``: what there is to select, classify, measure and test with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from mlfs_dask.cli.output import json_option, print_json, print_table
 
-_KINDS = ("selectors", "classifiers", "metrics")
+_KINDS = ("selectors", "classifiers", "metrics", "tests")
 _Registered: TypeAlias = Literal["selectors", "classifiers"]
 
 
@@ -18,7 +18,7 @@ _Registered: TypeAlias = Literal["selectors", "classifiers"]
 @click.argument("name", required=False)
 @json_option
 def methods(kind: str | None, name: str | None, as_json: bool) -> None:
-    """List selectors, classifiers and metrics, or show one with its parameters.
+    """List selectors, classifiers, metrics and tests, or show one with its parameters.
 
     \b
     Example:
@@ -42,9 +42,12 @@ def _list(kind: str) -> list[dict[str, str]]:
     from mlfs_dask import registry
     from mlfs_dask.errors import PluginError
     from mlfs_dask.evaluate.metrics import METRICS
+    from mlfs_dask.evaluate.stats import TESTS
 
     if kind == "metrics":
         return [{"name": name, "summary": metric.summary} for name, metric in METRICS.items()]
+    if kind == "tests":
+        return [{"name": name, "summary": test.summary} for name, test in TESTS.items()]
     found = []
     registered = cast("_Registered", kind)
     for name in registry.names(registered):
@@ -59,6 +62,7 @@ def _list(kind: str) -> list[dict[str, str]]:
 def _describe(kind: str, name: str) -> dict[str, Any]:
     from mlfs_dask import registry
     from mlfs_dask.evaluate.metrics import get_metric
+    from mlfs_dask.evaluate.stats import get_test
 
     if kind == "metrics":
         metric = get_metric(name)
@@ -69,6 +73,17 @@ def _describe(kind: str, name: str) -> dict[str, Any]:
             "formula": metric.formula,
             "parameters": [],
             "documentation": inspect.getdoc(metric.function) or "",
+        }
+    if kind == "tests":
+        test = get_test(name)
+        return {
+            "kind": kind,
+            "name": name,
+            "role": test.role,
+            "control": test.control,
+            "formula": test.formula,
+            "parameters": [],
+            "documentation": inspect.getdoc(test.function) or "",
         }
     registered = cast("_Registered", kind)
     constructor = registry.load(registered, name)

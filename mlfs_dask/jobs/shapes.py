@@ -95,6 +95,7 @@ class _Compare(msgspec.Struct):
     of: str
     at: dict[str, Any] | str | None
     test: str
+    control: str | None
 
 
 class _Comparison(msgspec.Struct):

@@ -13,6 +13,7 @@ from mlfs_dask.report.curves import CurvesOf, curve_groups
 from mlfs_dask.report.facts import Facts, read_facts
 from mlfs_dask.report.progress import Progress, read_progress
 from mlfs_dask.report.selected import SelectedOf, selected_features
+from mlfs_dask.report.significance import Comparisons, comparison_section
 from mlfs_dask.report.stability import StabilityTable, stability_tables
 from mlfs_dask.report.tables import BestTable, Finding, best_tables, findings, rule_in_words
 
@@ -34,6 +35,7 @@ class RunContent:
     more_curves: int
     best: list[BestTable]
     rule: str
+    tests: Comparisons | None
     planted: list[Planted]
     selected: list[SelectedOf]
     more_selected: int
@@ -50,6 +52,7 @@ class RunContent:
             ("ran", "What ran", True),
             ("curves", "Curves", self.curves),
             ("enough", "Best points, and how many features are enough", self.best),
+            ("tests", "Tests of significance", self.tests),
             ("selected", "Selected features", self.selected),
             ("stability", "Stability over the folds", self.stability),
             ("planted", "Planted truth", self.planted),
@@ -95,6 +98,7 @@ def read_content(run: Run, points: Sequence[Point], number: int = 1) -> RunConte
         more_curves=more_curves,
         best=best_tables(run, points),
         rule=rule_in_words(points),
+        tests=comparison_section(run),
         planted=planted_truth(run),
         selected=selected,
         more_selected=more_selected,

@@ -38,7 +38,7 @@ def critical_difference_svg(
     Examples
     --------
     >>> text = critical_difference_svg(["A", "B", "C"], [1.2, 1.9, 2.9], 1.1)
-    >>> text.count('class="group"')
+    >>> text.count('class="cd-group"')
     2
     """
     diagram = critical_difference_diagram(

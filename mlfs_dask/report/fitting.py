@@ -32,7 +32,9 @@ def text_width(text: str, size: float) -> float:
 
 
 def fit_lines(text: str, room: float, size: float, lines: int = 2) -> list[str]:
-    """A text broken into lines that fit; what does not fit ends in an ellipsis.
+    """A text broken into lines that fit; of what does not, the middle is left out.
+
+    The ends of long names tell the points of a sweep apart, so the last line keeps the end.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def fit_lines(text: str, room: float, size: float, lines: int = 2) -> list[str]:
     >>> fit_lines("SPEC Jaccard, eigenvectors", 100, 12)
     ['SPEC Jaccard,', 'eigenvectors']
     >>> fit_lines("a name that goes on and on and on", 100, 12)
-    ['a name that', 'goes on and…']
+    ['a name that', 'goes o…and on']
     """
     found: list[str] = []
     rest = text.strip()
@@ -59,7 +61,7 @@ def fit_lines(text: str, room: float, size: float, lines: int = 2) -> list[str]:
             found.append(rest)
             break
         if len(found) == lines - 1:
-            found.append(_cut(rest, room - size * _em(_ELLIPSIS), size).rstrip() + _ELLIPSIS)
+            found.append(_without_middle(rest, room, size))
             break
         line = _cut(rest, room, size)
         if rest[len(line)] != " " and " " in line:
@@ -67,6 +69,13 @@ def fit_lines(text: str, room: float, size: float, lines: int = 2) -> list[str]:
         found.append(line.rstrip())
         rest = rest[len(line) :].lstrip()
     return found
+
+
+def _without_middle(text: str, room: float, size: float) -> str:
+    left = room - size * _em(_ELLIPSIS)
+    tail = _cut(text[::-1], left / 2, size)[::-1]
+    head = _cut(text[: -len(tail)], left - text_width(tail, size), size)
+    return head + _ELLIPSIS + tail
 
 
 def _cut(text: str, room: float, size: float) -> str:

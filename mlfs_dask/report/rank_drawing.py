@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
 from mlfs_dask.report.fitting import fit_lines, text_width
+from mlfs_dask.report.words import printable
 
 _SIZE: Final = 12
 _SMALL: Final = 11
@@ -74,7 +75,7 @@ def stacked(diagrams: Sequence[Diagram]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" color="#0b0b0b" {_FONT}>',
-        f"<title>{escape(_printable(description))}</title>",
+        f"<title>{escape(printable(description))}</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
     top = 0
@@ -166,8 +167,10 @@ class RankDrawing:
         ]
         if sum(rooms) <= (1 - _MIN_AXIS_SHARE) * self.width:
             return half, rooms[0], rooms[1]
-        room = max(text_width(name, _SIZE) for name in self.order) + _RANK_ROOM
-        return self.n, min(room, (1 - _MIN_AXIS_SHARE) * self.width), float(_EDGE / 2)
+        most = (1 - _MIN_AXIS_SHARE) * self.width - _RANK_ROOM
+        lines = [line for name in self.order for line in fit_lines(printable(name), most, _SIZE)]
+        room = max((text_width(line, _SIZE) for line in lines), default=0.0)
+        return self.n, room + _RANK_ROOM, float(_EDGE / 2)
 
     def _place(
         self, across: _Scale, top: float, n_left: int, left: float, right: float
@@ -178,7 +181,7 @@ class RankDrawing:
         for names, room in ((self.order[:n_left], left), (self.order[n_left:][::-1], right)):
             y = top
             for name in names:
-                lines = tuple(fit_lines(_printable(name), room - _RANK_ROOM + 1, _SIZE))
+                lines = tuple(fit_lines(printable(name), room - _RANK_ROOM + 1, _SIZE))
                 y += (len(lines) - 1) * _LINE / 2
                 rank = self.ranks[name]
                 placed.append(
@@ -192,7 +195,7 @@ class RankDrawing:
 
     def _draw_title(self) -> float:
         y = 4.0
-        for line in fit_lines(_printable(self.title), self.width - 8, _SIZE + 2):
+        for line in fit_lines(printable(self.title), self.width - 8, _SIZE + 2):
             y += _LINE
             self._text(4, y, line, 'font-weight="600"')
         return y
@@ -209,7 +212,7 @@ class RankDrawing:
         self._text(start, y - 7, f"CD = {self.limit:.3f}" + (" (longer than this)" if cut else ""))
         cap = "" if cut else f"M{end:g},{y - 4:g}v8"
         self.parts.append(
-            f'<path class="critical-difference" data-length="{self.limit!r}" '
+            f'<path class="cd-ruler" data-length="{self.limit!r}" '
             f'd="M{start:g},{y - 4:g}v8M{start:g},{y:g}H{end:g}{cap}" fill="none" '
             'stroke="currentColor" stroke-width="1.5"/>'
         )
@@ -219,7 +222,7 @@ class RankDrawing:
         low, high = across(1), across(self.n)
         marks = "".join(f"M{across(rank):g},{y:g}v-5" for rank in range(1, self.n + 1))
         self.parts.append(
-            f'<path class="axis" d="M{low:g},{y:g}H{high:g}{marks}" fill="none" '
+            f'<path class="cd-axis" d="M{low:g},{y:g}H{high:g}{marks}" fill="none" '
             'stroke="currentColor"/>'
         )
         for rank in _labelled_ranks(self.n, (high - low) / (self.n - 1)):
@@ -240,7 +243,7 @@ class RankDrawing:
         for low, high, group in sorted(spans, key=lambda span: span[:2]):
             level = next((i for i, end in enumerate(ends) if end < low - 2), len(ends))
             ends[level : level + 1] = [high]
-            self._bar(low, high, axis + 10 + _LEVEL * level, "group", group)
+            self._bar(low, high, axis + 10 + _LEVEL * level, "cd-group", group)
         return axis + 10 + _LEVEL * len(ends)
 
     def _draw_span(self, across: _Scale, axis: float) -> float:
@@ -250,12 +253,14 @@ class RankDrawing:
         own = self.ranks[self.control]
         low = across(max(1.0, own - self.limit))
         high = across(min(float(self.n), own + self.limit))
-        self._bar(low, high, axis + 10, "span", [self.control])
+        self._bar(low, high, axis + 10, "cd-span", [self.control])
         return axis + 18
 
     def _bar(self, low: float, high: float, y: float, kind: str, names: Collection[str]) -> None:
-        title = ", ".join(_printable(name) for name in names)
-        words = "within the critical difference of " if kind == "span" else "no difference among "
+        title = ", ".join(printable(name) for name in names)
+        words = (
+            "within the critical difference of " if kind == "cd-span" else "no difference among "
+        )
         self.parts.append(
             f'<path class="{kind}" d="M{low:g},{y:g}H{high:g}" stroke="{_ACCENT}" '
             f'stroke-width="4"><title>{escape(words + title)}</title></path>'
@@ -268,8 +273,8 @@ class RankDrawing:
         is_open = self.marked is not None and method.name not in self.marked
         fill = "none" if is_open else "currentColor"
         self.parts.append(
-            f'<g class="method" data-name={quoteattr(_printable(method.name))} '
-            f'data-rank="{method.rank!r}"><title>{escape(_printable(method.name))}: average rank '
+            f'<g class="cd-method" data-name={quoteattr(printable(method.name))} '
+            f'data-rank="{method.rank!r}"><title>{escape(printable(method.name))}: average rank '
             f"{method.rank:.4g}</title>"
             f'<path d="M{x:g},{axis:g}V{y:g}H{edge:g}" fill="none" stroke="currentColor" '
             'stroke-opacity="0.55"/>'
@@ -292,7 +297,7 @@ class RankDrawing:
     def _draw_key(self, top: float) -> float:
         """What filled and open dots mean."""
         y = top + 6
-        words = f"filled: differs from {_printable(self.control or '')}; open: does not"
+        words = f"filled: differs from {printable(self.control or '')}; open: does not"
         for line in fit_lines(words, self.width - 8, _SMALL):
             self._text(4, y, line, 'opacity="0.75"', size=_SMALL)
             y += _LINE
@@ -307,17 +312,17 @@ class RankDrawing:
 
     def _describe(self) -> str:
         """The diagram in words."""
-        title = f"{_printable(self.title)}: " if self.title else ""
-        ranks = ", ".join(f"{_printable(name)} {self.ranks[name]:.2f}" for name in self.order)
+        title = f"{printable(self.title)}: " if self.title else ""
+        ranks = ", ".join(f"{printable(name)} {self.ranks[name]:.2f}" for name in self.order)
         words = [f"{title}average ranks, 1 is best: {ranks}."]
         if self.limit is not None:
             words.append(f"Critical difference {self.limit:.3f}.")
         if self.marked is not None:
-            others = [_printable(name) for name in self.order if name in self.marked]
+            others = [printable(name) for name in self.order if name in self.marked]
             told = ", ".join(others) if others else "none"
-            words.append(f"Different from {_printable(self.control or '')}: {told}.")
+            words.append(f"Different from {printable(self.control or '')}: {told}.")
         else:
-            told = "; ".join(", ".join(map(_printable, group)) for group in self.groups)
+            told = "; ".join(", ".join(map(printable, group)) for group in self.groups)
             words.append(f"No difference among: {told}." if told else "All methods differ.")
         return " ".join(words)
 
@@ -331,8 +336,3 @@ def _labelled_ranks(n: int, spacing: float) -> list[int]:
         *(rank for rank in inner if min(rank - 1, n - rank) * spacing >= _TICK_ROOM),
         n,
     ]
-
-
-def _printable(text: str) -> str:
-    """A text without the characters that XML cannot hold."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

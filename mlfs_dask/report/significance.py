@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from mlfs_dask.jobs.results import Run
-from mlfs_dask.report import verdicts
+from mlfs_dask.report import verdicts, words
 from mlfs_dask.report.critical_difference import Diagram, critical_difference_diagram
 
 _ROWS_SHOWN: Final = 12
 _PAIRS_SHOWN: Final = 60
+_DIAGRAMS_SHOWN: Final = 24
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,18 @@ class Comparison:
     methods: tuple[RankRow, ...]
     test: str
     post_hoc: str
+    verdict: str
     differences: tuple[str, ...]
     measured: str
     pairs: tuple[PairRow, ...]
     more_pairs: int
     cautions: tuple[str, ...]
     diagram: Diagram | None
+
+    @property
+    def drawing(self) -> Markup:
+        """The diagram for the page; names in it are escaped."""
+        return Markup("" if self.diagram is None else self.diagram.inline())
 
 
 @dataclass(frozen=True)
@@ -73,7 +82,19 @@ class Comparisons:
     rows: str
     columns: str
     at: str
+    control: str
     tests: tuple[Comparison, ...]
+
+    @property
+    def shown(self) -> tuple[Comparison, ...]:
+        """Those whose diagrams are shown."""
+        return tuple(test for test in self.tests if test.diagram is not None)[:_DIAGRAMS_SHOWN]
+
+    @property
+    def more(self) -> int:
+        """How many diagrams are left out."""
+        drawn = sum(test.diagram is not None for test in self.tests)
+        return drawn - len(self.shown)
 
 
 def comparison_section(run: Run) -> Comparisons | None:
@@ -92,6 +113,7 @@ def comparison_section(run: Run) -> Comparisons | None:
         rows="data sets" if compare["over"] == "datasets" else "folds",
         columns=compare["of"],
         at=verdicts.point_words(compare["at"]),
+        control=words.selector_words(compare["control"] or ""),
         tests=tuple(_comparison(each, compare) for each in document["comparisons"]),
     )
 
@@ -139,8 +161,8 @@ def _comparison(document: dict[str, Any], compare: dict[str, Any]) -> Comparison
     pairs = _pairs(document) if tested else []
     many = len(document["rows"]) > _ROWS_SHOWN
     return Comparison(
-        metric=document["metric"].replace("_", " "),
-        better="higher is better" if document["higher_is_better"] else "lower is better",
+        metric=words.metric_words(document["metric"]),
+        better=words.direction_words(document["higher_is_better"]),
         where=verdicts.where_words(document),
         problem=document["problem"] or "",
         row_names=() if many else _kept(document),
@@ -148,6 +170,7 @@ def _comparison(document: dict[str, Any], compare: dict[str, Any]) -> Comparison
         methods=_rank_rows(document, many=many) if tested else (),
         test=verdicts.test_words(document) if tested else "",
         post_hoc=verdicts.post_hoc_words(document) if tested else "",
+        verdict=verdicts.verdict_words(document) if tested else "",
         differences=tuple(verdicts.difference_words(document)) if tested else (),
         measured="rank sums" if compare["test"] == "wilcoxon" else "difference of ranks",
         pairs=tuple(pairs[:_PAIRS_SHOWN]),

@@ -40,7 +40,7 @@ def where_words(document: dict[str, Any]) -> str:
     document
         A comparison.
     """
-    parts = [document["dataset"]] if document["dataset"] is not None else []
+    parts: list[str] = [] if document["dataset"] is None else [document["dataset"]]
     if document["classifier"] is not None:
         parts.append(f"judged by {document['classifier']}")
     elif document["selector"] == BASELINE:
@@ -64,9 +64,10 @@ def point_words(at: dict[str, Any] | str | None) -> str:
     ('at 20 % of the features', 'each at its best point')
     """
     if isinstance(at, dict):
-        if at.get("fraction") is not None:
-            return f"at {100 * at['fraction']:g} % of the features"
-        return f"at {at['count']} feature" + "s" * (at["count"] != 1)
+        share, count = at.get("fraction"), at.get("count")
+        if share is not None:
+            return f"at {100 * share:g} % of the features"
+        return "at 1 feature" if count == 1 else f"at {count} features"
     if at == "best":
         return "each at its best point"
     return "each with its own subset" if at == "selected" else "at the one point judged"
@@ -98,6 +99,21 @@ def test_words(document: dict[str, Any]) -> str:
         f"({first} and {second} df, critical {test['f_critical']:.3f}, "
         f"{p_words(test['f_p_value'])}). {level.capitalize()} {verdict}."
     )
+
+
+def verdict_words(document: dict[str, Any]) -> str:
+    """The verdict of the test, short.
+
+    Parameters
+    ----------
+    document
+        A comparison that was tested.
+    """
+    test = document["test"]
+    verdict = "the methods differ" if test["rejects"] else "no difference is established"
+    if test["name"] == "wilcoxon":
+        return f"Wilcoxon, Holm: {verdict}."
+    return f"Friedman, F: {p_words(test['f_p_value'])}, {verdict}."
 
 
 def post_hoc_words(document: dict[str, Any]) -> str:

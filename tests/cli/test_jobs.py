@@ -128,7 +128,7 @@ def test_report_of_several_runs(invoke, document, job, tmp_path):
 
 def test_methods(invoke, document):
     listed = document("methods")
-    assert {"selectors", "classifiers", "metrics"} == set(listed)
+    assert {"selectors", "classifiers", "metrics", "tests"} == set(listed)
     assert {"spec", "mllap"} <= {m["name"] for m in listed["selectors"]}
     assert all(m["summary"] for group in listed.values() for m in group)
     assert "hamming_loss" in invoke("methods", "metrics").stdout
@@ -137,6 +137,10 @@ def test_methods(invoke, document):
     assert similarity["default"] == "jaccard"
     assert "similarity" in invoke("methods", "selectors", "spec").stdout
     assert "mean over rows" in json.dumps(document("methods", "metrics", "hamming_loss"))
+    assert {"friedman", "nemenyi"} <= {m["name"] for m in listed["tests"]}
+    assert document("methods", "tests", "bonferroni-dunn")["control"] == "needed"
+    assert "range of k normal variables" in invoke("methods", "tests", "nemenyi").stdout
+    assert "Did you mean 'holm'?" in invoke("methods", "tests", "hollm", code=2).stderr
     wrong = invoke("methods", "selectors", "spek", code=2)
     assert "Did you mean 'spec'?" in wrong.stderr
 
