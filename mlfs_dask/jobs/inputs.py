@@ -54,6 +54,8 @@ def find_files(clean: dict[str, Any], folder: Path, problems: Problems) -> dict[
             continue
         path = (folder / name).absolute()
         try:
+            if path.exists() and not path.is_file():
+                raise ValueError("not a file")
             files[key] = InputFile(path=str(path), sha256=_sha256(path.read_bytes()))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)

@@ -79,9 +79,8 @@ def _put(raw: dict[str, Any], path: list[str], value: Any, text: str, problems: 
             here = here.setdefault(part, {})
         elif isinstance(here, list):
             if not is_position(part) or int(part) >= len(here):
-                problems.add(
-                    "", f"--set {text}: {place}: expected a position from 0 to {len(here) - 1}"
-                )
+                expected = f"a position from 0 to {len(here) - 1}" if here else "a list with items"
+                problems.add("", f"--set {text}: {place}: expected {expected}")
                 return
             if last:
                 here[int(part)] = value

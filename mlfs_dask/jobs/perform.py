@@ -14,7 +14,7 @@ from mlfs_dask.errors import StoreError
 from mlfs_dask.evaluate import protocol
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.jobs.options import options_of
-from mlfs_dask.jobs.prefilter import in_store_numbering, prefilter
+from mlfs_dask.jobs.prefilter import StoreNumbering, in_store_numbering, prefilter
 from mlfs_dask.jobs.rows import counts_of, fold_of, rows_of
 from mlfs_dask.jobs.spec import Job, Method, Prefilter
 from mlfs_dask.jobs.streams import classifier_stream, selector_stream
@@ -106,8 +106,8 @@ def _select(
     if method.prefilter is not None:
         stream = _stream(job, unit, f"{method.label} prefilter")
         ranking = prefilter(_make("selectors", method.prefilter, stream), train)
-        n_kept = method.prefilter.n
-        train = train.keep_features(np.sort(ranking[:n_kept]))
+        kept = np.sort(ranking[: method.prefilter.n])
+        train, recorder = train.keep_features(kept), StoreNumbering(recorder, kept)
     with recording(recorder):
         record = protocol.select(selector, train)
     if ranking is not None:

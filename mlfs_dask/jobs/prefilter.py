@@ -6,7 +6,8 @@ order, then what the first one left out, in the first one's order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,9 +16,9 @@ from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.evaluate import protocol
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.selectors.engine import Choice, recording
+from mlfs_dask.selectors.engine import Choice, Recorder, recording
 
-# Keys of a path's steps that hold features.
+# Keys of a path's steps that hold features: one, or a list of them.
 _OF_FEATURES: Final = ("feature", "features")
 
 
@@ -28,6 +29,38 @@ class _Unrecorded:
 
     def decided(self, choices: Sequence[Choice], seconds: float) -> None:
         """Leave unsaid what a prefilter decides; taken up again, it decides the same."""
+
+
+class StoreNumbering:
+    """Stands between a selector among candidates and a recorder that knows the store's numbers.
+
+    Parameters
+    ----------
+    recorder
+        Of the selection.
+    kept : ndarray of int64
+        The candidates, ascending; the selector calls them 0, 1, ...
+    """
+
+    def __init__(self, recorder: Recorder, kept: IntArray) -> None:
+        self._recorder = recorder
+        self._kept: list[int] = kept.tolist()
+
+    @property
+    def earlier(self) -> Sequence[Choice]:
+        """Decisions made before the interruption, in the selector's numbering."""
+        position = {feature: number for number, feature in enumerate(self._kept)}
+        return [_renumbered(choice, position.__getitem__) for choice in self._recorder.earlier]
+
+    def decided(self, choices: Sequence[Choice], seconds: float) -> None:
+        """Note the decisions of a step; see `mlfs_dask.selectors.engine.Recorder`."""
+        named = [_renumbered(choice, self._kept.__getitem__) for choice in choices]
+        self._recorder.decided(named, seconds)
+
+
+def _renumbered(choice: Choice, number: Callable[[int], int]) -> Choice:
+    details = _in_numbers(choice.details, number)
+    return replace(choice, feature=number(choice.feature), details=details)
 
 
 def prefilter(selector: Any, train: Source) -> IntArray:
@@ -109,15 +142,17 @@ def in_store_numbering(record: dict[str, Any], ranking: IntArray, n_kept: int) -
         else convert(record[key])
         for key, convert in (("order", order), ("scores", scores), ("support", support))
     }
-    return {**record, **renumbered, "path": [_step(step, kept) for step in record["path"]]}
+    path = [_in_numbers(step, kept.__getitem__) for step in record["path"]]
+    return {**record, **renumbered, "path": path}
 
 
-def _step(step: dict[str, Any], kept: list[int]) -> dict[str, Any]:
-    renumbered = {}
+def _in_numbers(values: Mapping[str, Any], number: Callable[[int], int]) -> dict[str, Any]:
+    """A step or its details, its features in another numbering."""
+    renumbered: dict[str, Any] = {}
     for key in _OF_FEATURES:
-        found = step.get(key)
+        found = values.get(key)
         if isinstance(found, list):
-            renumbered[key] = [kept[feature] for feature in found]
+            renumbered[key] = [number(feature) for feature in found]
         elif found is not None:
-            renumbered[key] = kept[found]
-    return {**step, **renumbered}
+            renumbered[key] = number(found)
+    return {**values, **renumbered}

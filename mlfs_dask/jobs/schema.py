@@ -39,6 +39,11 @@ def job_schema() -> dict[str, Any]:
     tables["Evaluate"]["properties"]["classifier"]["minItems"] = 1
     tables["Features"] |= {"minProperties": 1, "maxProperties": 1}
     tables["Features"]["properties"]["selected"] |= {"const": True}
+    tables["Split"] |= {
+        "if": {"properties": {"kind": {"const": "groups"}}, "required": ["kind"]},
+        "then": {"required": ["column"]},
+        "else": {"properties": {"column": False}},
+    }
     tables["PointAt"] |= {"minProperties": 1, "maxProperties": 1}
     tables["Compare"]["properties"]["metrics"]["anyOf"][0] |= {
         "items": {"enum": list(METRICS)},

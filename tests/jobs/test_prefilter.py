@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 import mlfs_dask
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.source import as_source
-from mlfs_dask.jobs.prefilter import in_store_numbering, prefilter
-from mlfs_dask.selectors.engine import recording
+from mlfs_dask.jobs.prefilter import StoreNumbering, in_store_numbering, prefilter
+from mlfs_dask.selectors import mllap
+from mlfs_dask.selectors.engine import Choice, SelectionStoppedError, recording
 
 
 @st.composite
@@ -86,6 +87,52 @@ def test_a_prefilter_leaves_the_recorder_to_the_selector_proper():
         mlfs_dask.get_selector("mllap").fit(X, Y)
     assert sorted(order.tolist()) == list(range(6))
     assert recorder.told == 6
+
+
+class Notes:
+    """A recorder that keeps what it is told, and stops a loop after some decisions."""
+
+    def __init__(self, earlier=(), stop_after=99):
+        self.earlier = tuple(earlier)
+        self.told = []
+        self._stop_after = stop_after
+
+    def decided(self, choices, seconds):
+        self.told += choices
+        if len(self.told) >= self._stop_after:
+            raise SelectionStoppedError
+
+
+def test_a_recorder_is_told_the_stores_numbers_and_tells_them_back(monkeypatch):
+    monkeypatch.setattr(mllap, "_BATCH", 1)
+    rng = np.random.default_rng(1)
+    X, Y = rng.normal(size=(40, 9)), rng.integers(0, 2, size=(40, 3))
+    kept = np.array([1, 4, 5, 8])
+    whole, source = Notes(), as_source(X, Y)
+
+    def select(notes):
+        with recording(StoreNumbering(notes, kept)):
+            selector = mlfs_dask.get_selector("mllap").fit(source.keep_features(kept))
+        return selector.selection_record()
+
+    record = select(whole)
+    assert [choice.feature for choice in whole.told] == kept[record["order"]].tolist()
+    stopped = Notes(stop_after=2)
+    with pytest.raises(SelectionStoppedError):
+        select(stopped)
+    assert stopped.told == whole.told[:2]
+    resumed = Notes(earlier=stopped.told)
+    assert select(resumed) == record
+    assert resumed.told == whole.told[2:]
+
+
+def test_details_of_a_decision_that_name_features_are_renumbered():
+    notes = Notes(earlier=[Choice(0, 7, 0.5, "why", {"features": [7, 2], "n": 2})])
+    numbering = StoreNumbering(notes, np.array([2, 7]))
+    (earlier,) = numbering.earlier
+    assert (earlier.feature, earlier.details) == (1, {"features": [1, 0], "n": 2})
+    numbering.decided([earlier], 0.0)
+    assert notes.told == list(notes.earlier)
 
 
 def test_a_prefilter_needs_one_ranking():
