@@ -14,11 +14,8 @@ All counts are integers: the bins are the same whatever the tiles.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.graphs.columns import make_columns
@@ -27,13 +24,15 @@ from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.discretize import (
+    SIGN,
     Bins,
-    count_digits,
+    Digits,
+    csr_digits,
     csr_sides,
+    dense_digits,
     dense_sides,
     make_bins,
     middle_rank,
-    sortable_keys,
     values_of_keys,
 )
 
@@ -134,18 +133,17 @@ def _values_of_rank(
     """The value of a rank in each of some columns, which is not zero."""
     prefix = np.zeros(len(which), dtype=np.uint64)
     left = np.full(len(which), rank, dtype=np.int64)
-    zero_key = int(sortable_keys(np.zeros(1))[0])
     known = 0
     for shift in range(56, -8, -8):
         counts = np.zeros((len(which), 256), dtype=np.int64)
         occupied = 0
-        digits = (prefix, np.uint64(known), np.uint64(shift))
+        digits = Digits(prefix, np.uint64(known), np.uint64(shift))
         for part, bits in executor.map(_digits_of_tile, tile_tasks(source), which, digits):
             counts += part
             occupied |= bits
         if source.is_sparse:
-            same = prefix == np.uint64(zero_key & known)
-            counts[same, (zero_key >> shift) & 255] += zero[same]
+            same = prefix == np.uint64(SIGN & known)
+            counts[same, (SIGN >> shift) & 255] += zero[same]
         upto = np.cumsum(counts, axis=1)
         digit = (upto < left[:, None]).sum(axis=1)
         left -= np.where(digit > 0, upto[np.arange(len(which)), digit - 1], 0)
@@ -154,29 +152,17 @@ def _values_of_rank(
         if occupied & ~known == 0:
             break
     # Bits that no value has: 0, which is 1 in the key of a negative value.
-    negative = prefix >> np.uint64(63) == 0
+    negative = prefix < np.uint64(SIGN)
     prefix[negative] |= np.uint64(~known & (2**64 - 1))
     return values_of_keys(prefix)
 
 
-def _digits_of_tile(
-    task: TileTask, which: IntArray, digits: tuple[NDArray[np.uint64], np.uint64, np.uint64]
-) -> tuple[IntArray, int]:
+def _digits_of_tile(task: TileTask, which: IntArray, digits: Digits) -> tuple[IntArray, int]:
     [block] = task.load()
-    values: Any
-    if sp.issparse(block):
-        number = np.full(block.shape[1], -1, dtype=np.int64)
-        number[which] = np.arange(len(which))
-        place = number[block.indices]
-        # Zeros, stored or not, are counted from their number.
-        wanted = np.flatnonzero((place >= 0) & (block.data != 0))
-        values, place = block.data[wanted], place[wanted]
-    else:
-        values = block[:, which].ravel()
-        place = np.tile(np.arange(len(which)), block.shape[0])
-    values = values.astype(np.float64)
     counts = np.zeros((len(which), 256), dtype=np.int64)
-    count_digits(sortable_keys(values), place, *digits, counts)
-    # The sign stands in the first digit, which is always looked at.
-    bits = (values + 0.0).view(np.uint64)
-    return counts, int(np.bitwise_or.reduce(bits)) if len(bits) else 0
+    if not sp.issparse(block):
+        return counts, int(dense_digits(block, which, digits, counts))
+    place = np.full(block.shape[1], -1, dtype=np.int64)
+    place[which] = np.arange(len(which))
+    # Zeros, stored or not, are counted from their number.
+    return counts, int(csr_digits(block.data, block.indices, place, digits, counts))

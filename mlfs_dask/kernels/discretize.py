@@ -144,15 +144,23 @@ def pack_bins(X: AnyArray, bins: Bins) -> NDArray[np.uint64]:
     ndarray of uint64, shape (n_words, n_bins)
         Bit ``i % 64`` of word ``i // 64`` is row i; base bins are 0 throughout.
     """
-    n = len(X)
+    n, d = X.shape
     words = np.zeros((-(-n // WORD_ROWS), len(bins.code)), dtype=np.uint64)
+    is_cut = ~np.isnan(bins.cut)
+    upper = bins.base == bins.start[:-1]
+    listed = bins.start[:-1] + upper
     for i in range(n):
         row, out = X[i], words[i // WORD_ROWS]
-        bit = np.uint64(1) << np.uint64(i % WORD_ROWS)
-        for r in range(len(row)):
-            b = _bin_of(np.float64(row[r]), r, bins)
-            if b != bins.base[r]:
-                out[b] |= bit
+        place = np.uint64(i % WORD_ROWS)
+        for r in range(d):
+            value = np.float64(row[r])
+            if is_cut[r]:
+                # Of two bins one is listed: no branch on the value.
+                out[listed[r]] |= np.uint64((value > bins.cut[r]) == upper[r]) << place
+            else:
+                b = _bin_of(value, r, bins)
+                if b != bins.base[r]:
+                    out[b] |= np.uint64(1) << place
     return words
 
 
@@ -255,57 +263,113 @@ def csr_sides(
             two_valued[r] = False
 
 
-def sortable_keys(values: AnyArray) -> NDArray[np.uint64]:
-    """Unsigned integers in the order of the values.
+SIGN = 1 << 63
+"""The key of zero: keys of negative values are below it, those of positive ones above."""
 
-    Parameters
+
+class Digits(NamedTuple):
+    """What is known of the keys of the values sought, one in each of some columns.
+
+    The key of a value is its 64 bits as an unsigned integer, all of them turned for a negative
+    value and the sign alone for others: keys are in the order of the values.
+
+    Attributes
     ----------
-    values : ndarray, any shape
-        Not NaN; -0.0 counts as 0.0.
-
-    Examples
-    --------
-    >>> keys = sortable_keys(np.array([-2.0, -0.0, 0.0, 1e-300, 3.0]))
-    >>> (np.diff(keys.astype(object)) > 0).tolist()
-    [True, False, True, True]
+    prefix : ndarray of uint64, shape (n_columns,)
+        Leading bits of each key.
+    known : uint64
+        Which bits these are.
+    shift : uint64
+        Position of the next eight.
     """
-    # A sum with 0.0 turns -0.0 into 0.0.
-    bits = (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-    sign = np.uint64(1) << np.uint64(63)
-    return np.where(bits & sign, ~bits, bits | sign)
+
+    prefix: NDArray[np.uint64]
+    known: np.uint64
+    shift: np.uint64
 
 
 def values_of_keys(keys: NDArray[np.uint64]) -> FloatArray:
-    """Invert :func:`sortable_keys`."""
-    sign = np.uint64(1) << np.uint64(63)
-    return np.where(keys & sign, keys ^ sign, ~keys).view(np.float64)
-
-
-@jit
-def count_digits(
-    keys: NDArray[np.uint64],
-    place: IntArray,
-    prefix: NDArray[np.uint64],
-    known: np.uint64,
-    shift: np.uint64,
-    counts: IntArray,
-) -> None:
-    """Count the next eight bits of the keys that begin as their column's key does.
+    """Values that have these keys.
 
     Parameters
     ----------
-    keys : ndarray of uint64, shape (n_cells,)
-    place : ndarray of int64, shape (n_cells,)
-        Column of each cell; -1: not asked for.
-    prefix : ndarray of uint64, shape (n_columns,)
-        What is known of the key sought in each column.
-    known
-        Bits that are known, the leading ones.
-    shift
-        Position of the next eight bits.
-    counts : ndarray of int64, shape (n_columns, 256), changed
+    keys : ndarray of uint64, any shape
+
+    Examples
+    --------
+    >>> values_of_keys(np.array([SIGN, SIGN + (1 << 62)], dtype=np.uint64)).tolist()
+    [0.0, 2.0]
     """
-    for p in range(len(keys)):
-        c = place[p]
-        if c >= 0 and keys[p] & known == prefix[c]:
-            counts[c, (keys[p] >> shift) & np.uint64(255)] += 1
+    sign = np.uint64(SIGN)
+    return np.where(keys & sign, keys ^ sign, ~keys).view(np.float64)
+
+
+@inline
+def _bits(value: float) -> Any:
+    """The bits of a value; a sum with 0.0 turns -0.0 into 0.0."""
+    return np.float64(value + 0.0).view(np.uint64)
+
+
+@inline
+def _key(bits: Any) -> Any:
+    """The key of a value by its bits."""
+    sign = np.uint64(SIGN)
+    return ~bits if bits & sign else bits | sign
+
+
+@jit
+def dense_digits(X: AnyArray, which: IntArray, digits: Digits, counts: IntArray) -> np.uint64:
+    """Count the next eight bits of the keys that begin as the key sought in their column does.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n_rows, n_features)
+    which : ndarray of int64, shape (n_columns,)
+        Features.
+    digits
+        What is known of the keys sought.
+    counts : ndarray of int64, shape (n_columns, 256), changed
+
+    Returns
+    -------
+    uint64
+        Bits that some value has, before any is turned.
+    """
+    occupied = np.uint64(0)
+    for i in range(len(X)):
+        row = X[i]
+        for c in range(len(which)):
+            bits = _bits(np.float64(row[which[c]]))
+            occupied |= bits
+            key = _key(bits)
+            if key & digits.known == digits.prefix[c]:
+                counts[c, (key >> digits.shift) & np.uint64(255)] += 1
+    return occupied
+
+
+@jit
+def csr_digits(
+    data: AnyArray, indices: AnyArray, place: IntArray, digits: Digits, counts: IntArray
+) -> np.uint64:
+    """As :func:`dense_digits` for stored cells of CSR rows, without zeros.
+
+    Parameters
+    ----------
+    data, indices : ndarray, shape (nnz,)
+        Stored values and their features.
+    place : ndarray of int64, shape (n_features,)
+        Column that each feature is counted in; -1: none.
+    digits, counts
+        See :func:`dense_digits`.
+    """
+    occupied = np.uint64(0)
+    for p in range(len(data)):
+        c = place[indices[p]]
+        if c < 0 or data[p] == 0:
+            continue
+        bits = _bits(np.float64(data[p]))
+        occupied |= bits
+        key = _key(bits)
+        if key & digits.known == digits.prefix[c]:
+            counts[c, (key >> digits.shift) & np.uint64(255)] += 1
+    return occupied
