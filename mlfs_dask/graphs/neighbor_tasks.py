@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,6 +40,8 @@ from mlfs_dask.kernels.postings import (
     rows_in_order,
     search_sparse,
 )
+
+T = TypeVar("T", bound=tuple[Any, ...])
 
 PART_BYTES = 32 * 2**20
 """Size of a block of scaled columns where training rows are prepared strip by strip."""
@@ -117,7 +119,7 @@ def prepared(block: Block, plan: Plan) -> AnyArray:
         How rows are compared.
     """
     if plan.layout is None:
-        return _scaled(block, plan.rule, plan.n_features)
+        return scaled(block, plan.rule, plan.n_features)
     if sp.issparse(block):
         packed = pack_csr(block.data, block.indices, block.indptr, plan.layout)
     else:
@@ -138,7 +140,7 @@ def stored_cells(item: TileItem) -> int:
 def tile_postings(item: TileItem, plan: Plan) -> list[Postings]:
     """Load a tile of CSR rows and turn it into postings, strip by strip."""
     block = load_block(item)
-    rule = _sparse_rule(plan)
+    rule = sparse_rule(plan)
     strips = (block[begin : begin + POSTED_ROWS] for begin in range(0, block.shape[0], POSTED_ROWS))
     return [post(rows.data, rows.indices, rows.indptr, rule) for rows in strips]
 
@@ -176,13 +178,13 @@ def search_block(
     if k == 0:
         found = nothing_found((n, len(plan.rule.stops), 0), np.float64)
     elif plan.layout is not None:
-        found = _packed_lists(_query_columns(block, rows, plan), own, plan, train, k)
+        found = _packed_lists(query_columns(block, rows, plan), own, plan, train, k)
     elif plan.sparse:
-        found = _sparse_lists(_query_rows(block, rows), own, plan, train, k)
+        found = _sparse_lists(query_rows(block, rows), own, plan, train, k)
     elif train.panel is not None:
-        found = _dense_lists(_query_columns(block, rows, plan), own, plan.rule, train.panel, k)
+        found = _dense_lists(query_columns(block, rows, plan), own, plan.rule, train.panel, k)
     else:
-        found = _streamed_lists(_query_rows(block, rows), own, plan, train, k)
+        found = _streamed_lists(query_rows(block, rows), own, plan, train, k)
     if np.any(found.indices < 0):
         raise InputError(
             "squared distances overflow float64",
@@ -191,18 +193,21 @@ def search_block(
     return finish(found, block, *shared)
 
 
-def _query_rows(block: QueryBlock, rows: Rows) -> Block:
+def query_rows(block: QueryBlock, rows: Rows) -> Block:
+    """Load the rows of a block as they are stored."""
     loaded = load_block(rows.items[block.tile])
     return loaded[block.begin : block.begin + block.last - block.first]
 
 
-def _query_columns(block: QueryBlock, rows: Rows, plan: Plan) -> AnyArray:
+def query_columns(block: QueryBlock, rows: Rows, plan: Plan) -> AnyArray:
+    """The rows of a block in columns; see :func:`prepared`."""
     if rows.panel is not None:
         return rows.panel[:, block.first : block.last]
-    return prepared(_query_rows(block, rows), plan)
+    return prepared(query_rows(block, rows), plan)
 
 
-def _scaled(block: Block, rule: DistanceRule, n_features: int) -> FloatArray:
+def scaled(block: Block, rule: DistanceRule, n_features: int) -> FloatArray:
+    """Rows in columns of scaled values, shape (n_kept, n_rows)."""
     if not sp.issparse(block):
         return scale_dense(block, rule.order, rule.shift, rule.span)
     place = _places(rule, n_features)
@@ -236,12 +241,12 @@ def _packed_lists_as(
     stops = plan.layout.stops
     found = nothing_found((len(queries), len(stops), k), dtype)
     totals = distance_buffer(GROUP, PACKED_CHUNK, dtype)
-    for base, panel in _panels(train, plan):
-        search_packed(_frozen(queries), _frozen(panel), stops, base, own, found, totals)
+    for base, panel in training_panels(train, plan):
+        search_packed(frozen(queries), frozen(panel), stops, base, own, found, totals)
     return found
 
 
-def _panels(train: Rows, plan: Plan) -> Iterator[tuple[int, AnyArray]]:
+def training_panels(train: Rows, plan: Plan) -> Iterator[tuple[int, AnyArray]]:
     """Prepared training rows with the index of the first, in index order."""
     if train.panel is not None:
         yield 0, train.panel
@@ -254,11 +259,11 @@ def _dense_lists(
     columns: AnyArray, own: IntArray, rule: DistanceRule, panel: AnyArray, k: int
 ) -> Found:
     """Lists by sums of squares against a panel of all training rows."""
-    queries = _frozen(np.ascontiguousarray(columns.T))
+    queries = frozen(np.ascontiguousarray(columns.T))
     n_train = panel.shape[1]
     found = nothing_found((len(queries), len(rule.stops), k), np.float64)
     totals = distance_buffer(len(queries), min(STRIP, n_train), np.float64)
-    train = Columns(_frozen(panel), rule.how, rule.bottom, rule.top)
+    train = Columns(frozen(panel), rule.how, rule.bottom, rule.top)
     for begin in range(0, n_train, STRIP):
         window = Window(begin, min(begin + STRIP, n_train), True, 0)
         search_dense(queries, train, rule.stops, 0, own, found, totals, window)
@@ -274,9 +279,9 @@ def _streamed_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int)
         tile = load_block(item)
         for begin in range(0, tile.shape[0], STRIP):
             strip = tile[begin : begin + STRIP]
-            for window, part, stops in _parts(plan.rule, strip.shape[0]):
-                queries = _frozen(np.ascontiguousarray(_scaled(rows, part, plan.n_features).T))
-                values = _frozen(_scaled(strip, part, plan.n_features))
+            for window, part, stops in feature_parts(plan.rule, strip.shape[0]):
+                queries = frozen(np.ascontiguousarray(scaled(rows, part, plan.n_features).T))
+                values = frozen(scaled(strip, part, plan.n_features))
                 columns = Columns(values, part.how, part.bottom, part.top)
                 search_dense(queries, columns, stops, offset + begin, own, found, totals, window)
     return found
@@ -285,32 +290,35 @@ def _streamed_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int)
 def _sparse_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int) -> Found:
     """Lists by sums of squares over stored cells."""
     rows = sp.csr_matrix(rows)
-    rule = _sparse_rule(plan)
+    rule = sparse_rule(plan)
     queries = rows_in_order(post(rows.data, rows.indices, rows.indptr, rule))
     found = nothing_found((rows.shape[0], len(rule.stops), k), np.float64)
     totals = distance_buffer(2, POSTED_ROWS, np.float64)
     base = 0
-    for strip in _strips(train, plan):
+    for strip in training_strips(train, plan):
         search_sparse(queries, strip, rule, base, own, found, totals)
         base += strip.n_rows
     return found
 
 
-def _sparse_rule(plan: Plan) -> SparseRule:
+def sparse_rule(plan: Plan) -> SparseRule:
+    """The rule of a plan as kernels for stored cells know it."""
     rule = plan.rule
     place = _places(rule, plan.n_features)
     return SparseRule(place, rule.shift, rule.span, rule.how, rule.bottom, rule.top, rule.stops)
 
 
-def _strips(train: Rows, plan: Plan) -> Iterator[Postings]:
+def training_strips(train: Rows, plan: Plan) -> Iterator[Postings]:
     """Postings of the training rows, in index order."""
     tiles = (tile_postings(item, plan) for item in train.items)
     strips = chain.from_iterable(tiles) if train.strips is None else train.strips
     for start, row, value, square, n_rows in strips:
-        yield Postings(_frozen(start), _frozen(row), _frozen(value), _frozen(square), n_rows)
+        yield sealed(Postings(start, row, value, square, n_rows))
 
 
-def _parts(rule: DistanceRule, n_rows: int) -> Iterator[tuple[Window, DistanceRule, IntArray]]:
+def feature_parts(
+    rule: DistanceRule, n_rows: int
+) -> Iterator[tuple[Window, DistanceRule, IntArray]]:
     """Blocks of features in the order of summation, with the stops that lie in each."""
     n_kept = len(rule.order)
     width = max(4, PART_BYTES // (8 * max(1, n_rows)))
@@ -324,8 +332,14 @@ def _parts(rule: DistanceRule, n_rows: int) -> Iterator[tuple[Window, DistanceRu
         yield window, rule.part(begin, end), rule.stops[inside] - begin
 
 
-def _frozen(array: AnyArray) -> AnyArray:
+def frozen(array: AnyArray) -> AnyArray:
     """A read-only view: arrays that come from other workers are so, and one type is one kernel."""
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def sealed(arrays: T) -> T:
+    """A named tuple of arrays and numbers with its arrays read-only; see :func:`frozen`."""
+    views = (frozen(each) if isinstance(each, np.ndarray) else each for each in arrays)
+    return type(arrays)(*views)

@@ -120,13 +120,15 @@ class NeighborSearch:
         self.road: Road = "popcount" if rule.packed else "postings" if plan.sparse else "dense"
         """How distances are computed; the numbers are the same."""
         rows = self._prepare(train, plan) if n_stored is None else self._post(train, plan, n_stored)
+        self.plan = plan
+        """What is compared, and how."""
         self._streamed = rows.panel is None and rows.strips is None
-        self._train_offsets = rows.offsets
+        self._train_offsets, self._tile_offsets = rows.offsets, train.offsets
         self._plan, self._train = self.executor.share(plan), self.executor.share(rows)
         if query is not None:
             self._query_offsets = query.offsets
             self._query = self.executor.share(
-                Rows(_local_items(query, self.executor), query.offsets)
+                Rows(local_items(query, self.executor), query.offsets)
             )
 
     def leave_one_out(
@@ -165,6 +167,29 @@ class NeighborSearch:
         task = (False, k)
         return self._run(self._query_offsets, self._query, task, finish, *shared)
 
+    def over_training(
+        self, task: Callable[..., Any], *shared: Any
+    ) -> Iterator[tuple[QueryBlock, Any]]:
+        """Run another task on every block of training rows.
+
+        Parameters
+        ----------
+        task
+            Module-level function ``task(block, plan, train, *shared)`` of a block, of how rows are
+            compared, and of the prepared training rows.
+        *shared
+            Further arguments, from ``executor.share``.
+
+        Yields
+        ------
+        block, result
+            In row order.
+        """
+        n_workers = self.executor.n_workers
+        blocks = query_blocks(self._tile_offsets, n_workers, streamed=self._streamed)
+        results = self.executor.map(task, blocks, self._plan, self._train, *shared)
+        yield from zip(blocks, results, strict=True)
+
     def _run(
         self, offsets: IntArray, rows: Any, task: tuple[bool, int], finish: Finish, *shared: Any
     ) -> Iterator[tuple[QueryBlock, Any]]:
@@ -182,7 +207,7 @@ class NeighborSearch:
         return count if count <= SPARSE_SHARE * train.n_samples * train.n_features else None
 
     def _post(self, train: Source, plan: Plan, n_stored: int) -> Rows:
-        rows = Rows(_local_items(train, self.executor), train.offsets)
+        rows = Rows(local_items(train, self.executor), train.offsets)
         if CELL_BYTES * n_stored > PREPARED_BYTES:
             return rows
         tiles = self.executor.map(tile_postings, rows.items, self.executor.share(plan))
@@ -191,7 +216,7 @@ class NeighborSearch:
     def _prepare(self, train: Source, plan: Plan) -> Rows:
         width = plan.layout.n_bytes if plan.layout else 8 * len(plan.rule.order)
         if width * train.n_samples > PREPARED_BYTES:
-            return Rows(_local_items(train, self.executor), train.offsets)
+            return Rows(local_items(train, self.executor), train.offsets)
         panel: AnyArray
         if plan.layout:
             panel = np.empty((plan.layout.n_bytes, train.n_samples), dtype=np.uint8)
@@ -331,8 +356,16 @@ def query_blocks(offsets: IntArray, n_workers: int, *, streamed: bool) -> list[Q
     ]
 
 
-def _local_items(source: Source, executor: Executor) -> list[TileItem]:
-    """References that any task can load: blocks of a dask array are fetched first."""
+def local_items(source: Source, executor: Executor) -> list[TileItem]:
+    """References that any task can load: blocks of a dask array are fetched first.
+
+    Parameters
+    ----------
+    source
+        Rows.
+    executor
+        Where to run.
+    """
     items = source.items()
     if all(item.dependency is None for item in items):
         return items

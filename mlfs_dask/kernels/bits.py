@@ -144,3 +144,47 @@ def add_four_bytes(
         low = np.uint8(count_ones(np.uint8(c0[j] ^ q0)) + count_ones(np.uint8(c1[j] ^ q1)))
         high = np.uint8(count_ones(np.uint8(c2[j] ^ q2)) + count_ones(np.uint8(c3[j] ^ q3)))
         total[j] = saturating_add(total[j], np.uint8(low + high))
+
+
+@jit
+def distances_packed(
+    queries: ByteArray, columns: ByteArray, base: int, group: int, totals: AnyArray
+) -> None:
+    """Squared distances of packed rows over all their bytes.
+
+    Parameters
+    ----------
+    queries : ndarray of uint8, shape (n_queries, n_bytes)
+    columns : ndarray of uint8, shape (n_bytes, n_rows)
+        Training rows.
+    base
+        Index of the first of them.
+    group
+        Queries that share training rows while these are in cache.
+    totals : ndarray of an unsigned type, shape (n_queries, >= base + n_rows), changed
+        Columns ``base:base + n_rows``; sums stop at the type's largest value.
+    """
+    n_bytes, n_rows = columns.shape
+    chunk = 4096  # training rows that pass by together
+    for first in range(0, len(queries), group):
+        last = min(first + group, len(queries))
+        for begin in range(0, n_rows, chunk):
+            end = min(begin + chunk, n_rows)
+            totals[first:last, base + begin : base + end] = 0
+            b = 0
+            while b + 4 <= n_bytes:
+                # Rows are cut one by one: only then are they known to be contiguous.
+                four = (
+                    columns[b, begin:end],
+                    columns[b + 1, begin:end],
+                    columns[b + 2, begin:end],
+                    columns[b + 3, begin:end],
+                )
+                for i in range(first, last):
+                    add_four_bytes(totals[i, base + begin : base + end], four, queries[i], b)
+                b += 4
+            while b < n_bytes:
+                for i in range(first, last):
+                    total = totals[i, base + begin : base + end]
+                    add_byte(total, columns[b, begin:end], queries[i, b])
+                b += 1

@@ -244,3 +244,36 @@ def search_sparse(
             _add_cells(total, postings.start[done], postings.start[stop], postings)
             done = stop
             look(totals[0], n, base, own[i], lists, point)
+
+
+@jit
+def distances_sparse(
+    queries: SparseRows,
+    postings: Postings,
+    rule: SparseRule,
+    base: int,
+    totals: FloatArray,
+    held: FloatArray,
+) -> None:
+    """Squared distances of queries to training rows over all features that count.
+
+    Parameters
+    ----------
+    queries, postings, rule, base
+        As in :func:`search_sparse`.
+    totals : ndarray of float64, shape (n_queries, >= base + n_rows), changed
+        Columns ``base:base + n_rows``.
+    held : ndarray of float64, shape (n_rows,)
+        Scratch.
+    """
+    n = postings.n_rows
+    for i in range(len(queries.start) - 1):
+        total = totals[i, base : base + n]
+        total[:] = 0.0
+        done = 0  # features summed so far
+        for cell in range(queries.start[i], queries.start[i + 1]):
+            f = queries.place[cell]
+            _add_cells(total, postings.start[done], postings.start[f], postings)
+            _add_to_all(total, queries.value[cell], f, postings, rule, held)
+            done = f + 1
+        _add_cells(total, postings.start[done], postings.start[-1], postings)

@@ -72,6 +72,26 @@ def rank_order(scores: FloatArray, *, higher_is_better: bool, constant: BoolArra
     return order.astype(np.int64)
 
 
+def ranks_of(order: IntArray) -> IntArray:
+    """Rank of each feature, 1 for the first.
+
+    Parameters
+    ----------
+    order : ndarray of int64, shape (..., n_features)
+        Permutations along the last axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ranks_of(np.array([2, 0, 1])).tolist()
+    [2, 3, 1]
+    """
+    ranks = np.empty_like(order)
+    places = np.broadcast_to(np.arange(1, order.shape[-1] + 1), order.shape)
+    np.put_along_axis(ranks, order, places, axis=-1)
+    return ranks
+
+
 def argbest(values: FloatArray, *, higher_is_better: bool) -> int:
     """Index of the best value by key, the lowest index among equal keys.
 

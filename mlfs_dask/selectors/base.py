@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,6 +22,7 @@ from mlfs_dask.graphs.statistics import (
     refuse_missing,
     summarize_columns,
 )
+from mlfs_dask.kernels.ranking import ranks_of
 from mlfs_dask.kernels.shares import count_of_share
 
 
@@ -54,6 +55,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     feature_names_in_ : ndarray of str, if the input had names
     """
 
+    _missing_is_native: ClassVar[bool] = False
     impute: str
     n_features_to_select: Any
     tile: int
@@ -98,11 +100,12 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         source = self._check_labels(source)
         keep = self._count_to_keep(source.n_features)
         executor = get_executor()
-        source, summary = prepare(source, self.impute, type(self).__name__, executor)
+        source, summary = prepare(
+            source, self.impute, type(self).__name__, executor, native=self._missing_is_native
+        )
         self._select(source, summary, executor)
         self.n_selected_ = keep
-        self.ranking_ = np.empty(source.n_features, dtype=np.int64)
-        self.ranking_[self.order_] = np.arange(1, source.n_features + 1)
+        self.ranking_ = ranks_of(self.order_)
         self.support_ = self.ranking_ <= keep
         self.feature_cost_ = source.feature_cost
         return self
@@ -242,14 +245,15 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = getattr(self, "impute", "none") == "mean"
+        imputed = getattr(self, "impute", "none") == "mean"
+        tags.input_tags.allow_nan = imputed or self._missing_is_native
         return tags
 
 
 def prepare(
-    source: Source, impute: str, method: str, executor: Executor
+    source: Source, impute: str, method: str, executor: Executor, *, native: bool = False
 ) -> tuple[Source, ColumnSummary]:
-    """Summarize the columns and settle missing values for a method that has no rule for them.
+    """Summarize the columns and settle missing values.
 
     Parameters
     ----------
@@ -261,6 +265,8 @@ def prepare(
         Name shown to the user.
     executor
         Where to run.
+    native
+        The method has a rule for missing values: ``"none"`` leaves them.
 
     Raises
     ------
@@ -276,7 +282,7 @@ def prepare(
             f"Input X contains infinity: feature {j}{name} has values that are not finite",
             hint="Replace them, or mark them as missing (NaN).",
         )
-    if summary.n_missing.any():
+    if summary.n_missing.any() and not (native and impute == "none"):
         if impute == "none":
             refuse_missing(summary, source, method)
         source = source.filled(imputation_values(source, executor))
