@@ -1,0 +1,342 @@
+"""What runs in a task of :mod:`mlfs_dask.graphs.relief`: a block of rows against all of them.
+
+::
+
+    rows of a block ──some at a time──> distances to all training rows       (n_some x n)
+                                          └──> nearest of every class ──> weighted rows to compare
+                                                                            └──> sums per feature
+
+Distances come by the same four roads as in :mod:`mlfs_dask.graphs.neighbor_tasks`. What a task
+holds is bounded by ``TASK_BYTES``, whatever n is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
+from mlfs_dask.errors import InputError
+from mlfs_dask.graphs.inputs import Block
+from mlfs_dask.graphs.neighbor_tasks import (
+    STRIP,
+    Plan,
+    QueryBlock,
+    Rows,
+    feature_parts,
+    frozen,
+    prepared,
+    scaled,
+    sealed,
+    sparse_rule,
+    training_panels,
+    training_strips,
+)
+from mlfs_dask.graphs.source import TileItem, load_block
+from mlfs_dask.kernels.bits import distances_packed
+from mlfs_dask.kernels.distances import Columns
+from mlfs_dask.kernels.exactsum import Cuts
+from mlfs_dask.kernels.gaps import (
+    Cells,
+    Kinds,
+    add_dense_gaps,
+    add_sparse_gaps,
+    cells_of,
+    make_scratch,
+)
+from mlfs_dask.kernels.hitmiss import ONE, SETS, Question, ask
+from mlfs_dask.kernels.lanes import LANES
+from mlfs_dask.kernels.members import Members, Terms, find_terms, make_room
+from mlfs_dask.kernels.neighbors import Window, distance_buffer, nothing_found, search_dense
+from mlfs_dask.kernels.postings import (
+    POSTED_ROWS,
+    distances_sparse,
+    post,
+    rows_in_order,
+)
+
+TASK_BYTES = 64 * 2**20
+"""What a task may hold besides the prepared rows and its sums."""
+_GROUP = 32  # queries that share training rows while these are in cache
+_BYTES_PER_LIST = 64
+
+# An array of rows, or Cells: which of the two is known to `Weighing.by_cells`.
+Store: TypeAlias = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Weighing:
+    """What every task needs to know besides how rows are compared.
+
+    Attributes
+    ----------
+    question : Question
+    members : Members
+    labels : ndarray of uint8, shape (n_samples, n_labels)
+    codes : ndarray of int64, shape (n_samples,)
+        Label set of each row, where label sets are compared.
+    columns : ndarray of int64, shape (n_kept,)
+        Compared features by their place in the order of summation, sorted by kind.
+    kinds : Kinds
+    cuts : Cuts
+        Of the columns.
+    items : list of TileItem
+    offsets : ndarray of int64, shape (n_tiles + 1,)
+    by_cells : bool
+        Rows are compared by their stored cells.
+    store : ndarray, Cells or None
+        All training rows, row after row; None: taken from the tiles when needed.
+    """
+
+    question: Question
+    members: Members
+    labels: ByteArray
+    codes: IntArray
+    columns: IntArray
+    kinds: Kinds
+    cuts: Cuts
+    items: list[TileItem]
+    offsets: IntArray
+    by_cells: bool
+    store: Store | None
+
+
+def stored_rows(block: Block, plan: Plan, weighing: Weighing) -> Store:
+    """Rows one after the other, as they are compared: values or stored cells.
+
+    Parameters
+    ----------
+    block : ndarray or csr_matrix, shape (n_rows, n_features)
+    plan, weighing
+        How rows are compared.
+    """
+    if weighing.by_cells:
+        rows, rule = sp.csr_matrix(block), sealed(sparse_rule(plan))
+        return cells_of(rows_in_order(post(rows.data, rows.indices, rows.indptr, rule)), rule)
+    if plan.rule.packed:
+        chosen = plan.rule.order[weighing.columns]
+        values = block[:, chosen].toarray() if sp.issparse(block) else np.take(block, chosen, 1)
+        return values.astype(np.uint8)
+    return np.ascontiguousarray(scaled(block, plan.rule, plan.n_features)[weighing.columns].T)
+
+
+def prepare_store(item: TileItem, plan: Plan, weighing: Weighing) -> Store:
+    """Load a tile and make :func:`stored_rows` of it."""
+    return stored_rows(load_block(item), plan, weighing)
+
+
+def weigh_block(block: QueryBlock, plan: Plan, train: Rows, weighing: Weighing) -> FloatArray:
+    """Sums over the rows of a block.
+
+    Parameters
+    ----------
+    block
+        Which rows.
+    plan, train
+        How rows are compared; training rows prepared for distances.
+    weighing
+        Whose neighbours are looked for, and what they count.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_sums, 2, n_kept)
+        Heads and tails of the exact sums.
+
+    Raises
+    ------
+    InputError
+        Distances overflow.
+    """
+    weighing = replace(
+        weighing,
+        question=sealed(weighing.question),
+        members=sealed(weighing.members),
+        kinds=sealed(weighing.kinds),
+        cuts=sealed(weighing.cuts),
+    )
+    question = weighing.question
+    sums = np.zeros((question.last - question.first, 2, len(weighing.columns)))
+    loaded = load_block(weighing.items[block.tile])
+    rows = loaded[block.begin : block.begin + block.last - block.first]
+    step = _rows_at_once(plan, weighing)
+    for begin in range(0, rows.shape[0], step):
+        some = rows[begin : begin + step]
+        own = block.first + np.arange(begin, begin + some.shape[0])
+        for dtype, largest in _precisions(plan):
+            terms, unsure = _terms(some, own, plan, train, weighing, (dtype, largest))
+            _add(terms, some, plan, weighing, sums)
+            some, own = some[unsure], own[unsure]
+            if len(own) == 0:
+                break
+        if len(own):
+            raise InputError(
+                "squared distances overflow float64",
+                hint='Scale the features: normalize = "minmax", or units of ordinary size.',
+            )
+    return sums
+
+
+def _precisions(plan: Plan) -> list[tuple[type, Any]]:
+    """Types of distances, the fastest first, each with a value that may stand for larger ones."""
+    if plan.layout is None:
+        return [(np.float64, np.inf)]
+    types: list[type] = [np.uint8, np.uint16, np.uint32]
+    found = []
+    for dtype in types:
+        largest = np.iinfo(dtype).max
+        found.append((dtype, dtype(largest)))
+        if largest > len(plan.rule.order):
+            break
+    return found
+
+
+def _rows_at_once(plan: Plan, weighing: Weighing) -> int:
+    """Rows whose distances and neighbours fit `TASK_BYTES`."""
+    lists, terms = lists_per_row(weighing)
+    n = weighing.members.n_rows
+    item = 2 if plan.layout is not None else 8
+    per_row = n * item + lists * _BYTES_PER_LIST + terms * 16
+    if weighing.store is None:
+        per_row += min(n, terms) * 8 * len(weighing.columns)
+    fitting = TASK_BYTES // per_row
+    return max(1, fitting - fitting % _GROUP if fitting > _GROUP else fitting)
+
+
+def lists_per_row(weighing: Weighing) -> tuple[int, int]:
+    """Most lists, and most neighbours in them, that one row asks for."""
+    question = weighing.question
+    if question.kind == SETS:
+        lists = len(question.size)
+    elif question.kind == ONE:
+        lists = 2 * (question.last - question.first)
+    else:
+        carried = weighing.labels.sum(axis=1, dtype=np.int64)
+        lists = 2 * int((carried * (weighing.labels.shape[1] - carried)).max(initial=0))
+    return lists, lists * question.k
+
+
+def _terms(
+    some: Block,
+    own: IntArray,
+    plan: Plan,
+    train: Rows,
+    weighing: Weighing,
+    precision: tuple[type, Any],
+) -> tuple[Terms, AnyArray]:
+    dtype, largest = precision
+    n = weighing.members.n_rows
+    totals: AnyArray = np.empty((len(own), LANES * max(1, -(-n // LANES))), dtype=dtype)
+    _fill(totals, some, plan, train)
+    codes = weighing.codes[own] if len(weighing.codes) else weighing.codes
+    lists = ask(weighing.question, weighing.labels[own], codes, n)
+    unsure = np.zeros(len(own), dtype=bool)
+    room = make_room(weighing.question.k, n, dtype)
+    return find_terms(totals, weighing.members, lists, own, largest, room, unsure), unsure
+
+
+def _fill(totals: AnyArray, some: Block, plan: Plan, train: Rows) -> None:
+    """Squared distances of some rows to all training rows."""
+    if plan.layout is not None:
+        queries = frozen(np.ascontiguousarray(prepared(some, plan).T))
+        for base, panel in training_panels(train, plan):
+            distances_packed(queries, frozen(panel), base, _GROUP, totals)
+    elif plan.sparse:
+        rule = sealed(sparse_rule(plan))
+        rows = sp.csr_matrix(some)
+        cells = rows_in_order(post(rows.data, rows.indices, rows.indptr, rule))
+        held, base = np.empty(POSTED_ROWS), 0
+        for strip in training_strips(train, plan):
+            distances_sparse(cells, strip, rule, base, totals, held)
+            base += strip.n_rows
+    elif train.panel is not None:
+        _fill_window(totals, some, plan, train.panel)
+    else:
+        for base, strip in _raw_strips(train):
+            _fill_streamed(totals, some, plan, (base, strip))
+
+
+def _fill_window(totals: AnyArray, some: Block, plan: Plan, panel: AnyArray) -> None:
+    rule = plan.rule
+    queries = frozen(np.ascontiguousarray(prepared(some, plan).T))
+    columns = Columns(frozen(panel), rule.how, rule.bottom, rule.top)
+    _advance(queries, columns, totals, Window(0, panel.shape[1], True, 0))
+
+
+def _fill_streamed(totals: AnyArray, some: Block, plan: Plan, strip: tuple[int, Block]) -> None:
+    base, rows = strip
+    n = rows.shape[0]
+    buffer = distance_buffer(some.shape[0], n, np.float64)
+    for window, part, _ in feature_parts(plan.rule, n):
+        queries = frozen(np.ascontiguousarray(scaled(some, part, plan.n_features).T))
+        values = frozen(scaled(rows, part, plan.n_features))
+        _advance(queries, Columns(values, part.how, part.bottom, part.top), buffer, window)
+    totals[:, base : base + n] = buffer[:, :n]
+
+
+def _advance(queries: AnyArray, columns: Columns, totals: AnyArray, window: Window) -> None:
+    """Distances of all columns: a search that never looks."""
+    nowhere, nobody = np.zeros(0, dtype=np.int64), np.zeros(len(queries), dtype=np.int64)
+    found = nothing_found((len(queries), 0, 0), np.float64)
+    search_dense(queries, columns, nowhere, 0, nobody, found, totals, window)
+
+
+def _raw_strips(train: Rows) -> Iterator[tuple[int, Block]]:
+    for base, item in zip(train.offsets.tolist(), train.items, strict=False):
+        tile = load_block(item)
+        for begin in range(0, tile.shape[0], STRIP):
+            yield base + begin, tile[begin : begin + STRIP]
+
+
+def _add(terms: Terms, some: Block, plan: Plan, weighing: Weighing, sums: FloatArray) -> None:
+    queries = stored_rows(some, plan, weighing)
+    rows = weighing.store
+    if rows is None:
+        needed, places = np.unique(terms.row, return_inverse=True)
+        rows = _gathered(needed, plan, weighing)
+        terms = terms._replace(row=places.ravel().astype(np.int64))
+    if isinstance(queries, Cells) and isinstance(rows, Cells):
+        rule = sealed(sparse_rule(plan))
+        scratch = make_scratch(rule)
+        add_sparse_gaps(terms, sealed(queries), sealed(rows), rule, weighing.cuts, sums, scratch)
+    else:
+        add_dense_gaps(terms, frozen(queries), frozen(rows), weighing.kinds, weighing.cuts, sums)
+
+
+def _gathered(needed: IntArray, plan: Plan, weighing: Weighing) -> Store:
+    """Rows taken from their tiles, ascending."""
+    bounds = np.searchsorted(needed, weighing.offsets)
+    parts = [
+        stored_rows(load_block(item)[needed[lo:hi] - offset], plan, weighing)
+        for item, offset, lo, hi in zip(
+            weighing.items, weighing.offsets, bounds[:-1], bounds[1:], strict=False
+        )
+        if lo < hi
+    ]
+    if not parts:
+        none = load_block(weighing.items[0])[:0]
+        return stored_rows(none, plan, weighing)
+    return joined(parts)
+
+
+def joined(parts: list[Store]) -> Store:
+    """Prepared rows one after the other.
+
+    Parameters
+    ----------
+    parts : list of ndarray or list of Cells
+    """
+    if isinstance(parts[0], Cells):
+        starts = [part.start for part in parts]
+        ends = np.cumsum([0, *(start[-1] for start in starts)])
+        shifted = [start[1:] + end for start, end in zip(starts, ends, strict=False)]
+        return Cells(
+            np.concatenate([[0], *shifted]).astype(np.int64),
+            np.concatenate([part.place for part in parts]),
+            np.concatenate([part.value for part in parts]),
+            np.concatenate([part.gap for part in parts]),
+        )
+    return np.concatenate(parts)
