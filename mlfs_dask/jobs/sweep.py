@@ -142,7 +142,7 @@ def _flattened(declared: dict[str, Any], above: str = "") -> Iterator[tuple[str,
     """Full keys, written in quotes or not: TOML makes tables of a key without quotes."""
     for key, value in declared.items():
         full = joined(above, key)
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from _flattened(value, full)
         else:
             yield full, value

@@ -5,6 +5,7 @@ import os
 import tomllib
 
 import jsonschema
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.overrides import apply_overrides
 from mlfs_dask.jobs.problems import Problems
 from mlfs_dask.jobs.schema import job_schema
-from mlfs_dask.jobs.spec import Costs, Features, Missing, Prefilter, Split
+from mlfs_dask.jobs.spec import Costs, Features, Job, Missing, Prefilter, Split
 
 JOB = """
 schema = 1
@@ -307,3 +308,49 @@ def test_numbers_of_any_size_come_through(rate, low, width, counts):
     assert (job.data.missing.rate, job.data.costs.low) == (rate, low)
     assert job.data.costs.high == np.float64(low + width)
     assert job.select[0].features.counts == tuple(counts)
+
+
+KEYS = (
+    *("data", "data.missing", "data.missing.rate", "data.costs", "data.costs.low", "data.store"),
+    *("select", "select.0", "select.0.prefilter", "select.0.prefilter.n", "select.0.label"),
+    *("select.0.datasets", "select.0.features", "select.1.features.size_of", "select.0.final"),
+    *("select.0.n_features_to_select", "evaluate", "evaluate.split", "evaluate.split.kind"),
+    *("evaluate.split.column", "evaluate.split.folds", "evaluate.features", "evaluate.classifier"),
+    *("evaluate.features.selected", "evaluate.features.counts", "evaluate.strict", "sweep"),
+    *("sweep.select", "sweep.select.0.phi", "sweep.select.0.prefilter", 'sweep."select.0.phi"'),
+    *("sweep.evaluate.classifier.0.n_neighbors", 'sweep."x"', "seed", "run.workers", "files"),
+)
+NAMES = ("method", "n", "rate", "phi", "spec", "mllap", "counts", "size_of", "label", "low", "kind")
+PLAIN = (
+    st.integers(-3, 12)
+    | st.sampled_from([0.5, 1.0, 1e300, float("nan"), float("inf"), True, False])
+    | st.sampled_from([*NAMES, "uniform", "groups", "iterative", "store", "", "a b"])
+)
+ANYTHING = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def in_toml(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {in_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(in_toml, value)) + "]"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+@given(changes=st.lists(st.tuples(st.sampled_from(KEYS), ANYTHING), min_size=1, max_size=3))
+def test_whatever_stands_there_is_read_or_refused_and_what_is_read_fits_the_schema(changes):
+    overrides = [f"{key}={in_toml(value)}" for key, value in changes]
+    try:
+        job = parse(*overrides)
+    except JobFileError:
+        return
+    jsonschema.validate(values(*overrides), job_schema())
+    assert msgspec.convert(json.loads(json.dumps(job.resolved())), Job) == job
