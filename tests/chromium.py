@@ -131,11 +131,15 @@ class Chromium:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self.call("Page.navigate", url="about:blank")
-        self.events.clear()
-        self.call("Page.navigate", url=file.absolute().as_uri())
-        loaded = "Page.loadEventFired"
-        self._wait_for(lambda: self.call("Runtime.evaluate", expression="0") and self.saw(loaded))
+        # The event of one page must not be taken for that of the next: each is waited for.
+        for url in ("about:blank", file.absolute().as_uri()):
+            self.events.clear()
+            self.call("Page.navigate", url=url)
+            self._wait_for(self._is_loaded)
+
+    def _is_loaded(self):
+        self.call("Runtime.evaluate", expression="0")  # events come with answers
+        return self.saw("Page.loadEventFired")
 
     def saw(self, *methods):
         """Events of these kinds since the page was opened; None if there are none."""

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 
+from mlfs_dask.jobs.compare_runs import compare_runs
 from mlfs_dask.jobs.evaluation import COLUMNS
 from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.results import open_run
@@ -199,6 +200,20 @@ def hostile_run():
     made.records[LONG] = lambda dataset, fold: subset_record(made.rng, d)
     made.records[RIGHT_TO_LEFT] = lambda dataset, fold: problem_record(made.rng, d)
     return made
+
+
+def compared_run(runs, *, selectors=("SPEC", "MLLAP", "variance"), datasets=6, **chosen):
+    """A run over several data sets, at 5 features, with the tests that were chosen."""
+    made = MadeRun("tested")
+    made.features = {f"data {i}": [f"f{j}" for j in range(20)] for i in range(datasets)}
+    made.labels = {name: ["happy", "sad"] for name in made.features}
+    made.digests = dict.fromkeys(made.features, "d1" * 32)
+    made.select = [method("spec", label) for label in selectors]
+    made.data = {"store": list(made.features), "impute": "none"}
+    run = made.write(runs)
+    document = compare_runs([run], {"at": {"count": 5}, **chosen})
+    _dump(run.path / "tests.json", {"format": 1, "run": run.id, **document})
+    return open_run(run.path)
 
 
 def subset_record(rng, d):

@@ -2,7 +2,7 @@
 
 import pytest
 from chromium import MESSAGES, Chromium, find_chromium
-from made_runs import MadeRun, hostile_run, method
+from made_runs import HOSTILE, MadeRun, compared_run, hostile_run, method
 
 from mlfs_dask.report import write_report
 
@@ -81,6 +81,25 @@ def test_it_asks_for_nothing_and_says_nothing(browser, pages, page, charts):
     assert browser.saw(*MESSAGES) is None
     assert browser.evaluate("document.scripts.length") == 0
     assert browser.evaluate("document.querySelectorAll('[onclick], [onload]').length") == 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_diagrams_of_tests_fit_with_all_their_words(browser, tmp_path, width, scripts):
+    file = tmp_path / "tested.html"
+    write_report([compared_run(tmp_path, selectors=("SPEC", *HOSTILE, "MLLAP"))], file)
+    browser.open(file, width=width, scripts=scripts)
+    assert browser.content_width() <= width
+    diagrams = browser.boxes("#r1-tests figure > svg")
+    assert len(diagrams) == 2
+    words = browser.boxes("#r1-tests figure > svg text")
+    assert len(words) > 40
+    assert min(high for *_, high in words) > 8  # read without a glass
+    for x, y, wide, high in words:
+        assert any(
+            left - 1 <= x and x + wide <= left + w + 1 and top - 1 <= y and y + high <= top + h + 1
+            for left, top, w, h in diagrams
+        )
 
 
 def test_the_tests_above_would_notice(browser, tmp_path):

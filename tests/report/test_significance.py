@@ -1,32 +1,14 @@
 """What a report and its sentences say of tests of significance."""
 
 import copy
-import json
 import re
 
 import numpy as np
 import pytest
-from made_runs import HOSTILE, MadeRun, method
+from made_runs import HOSTILE, MadeRun, compared_run
 
-from mlfs_dask.jobs.compare_runs import compare_runs
-from mlfs_dask.jobs.results import open_run
 from mlfs_dask.report import render_report, verdicts
 from mlfs_dask.report.significance import comparison_section, draw_comparison
-
-
-def study(runs, *, selectors=("SPEC", "MLLAP", "variance"), datasets=6, **chosen):
-    """A made run over several data sets, with the tests that were chosen."""
-    made = MadeRun()
-    made.features = {f"data {i}": [f"f{j}" for j in range(20)] for i in range(datasets)}
-    made.labels = {name: ["happy", "sad"] for name in made.features}
-    made.digests = dict.fromkeys(made.features, "d1" * 32)
-    made.select = [method("spec", label) for label in selectors]
-    made.data = {"store": list(made.features), "impute": "none"}
-    run = made.write(runs)
-    document = compare_runs([run], {"at": {"count": 5}, **chosen})
-    tests = {"format": 1, "run": run.id, **document}
-    (run.path / "tests.json").write_text(json.dumps(tests), encoding="utf-8")
-    return open_run(run.path)
 
 
 @pytest.fixture
@@ -35,7 +17,7 @@ def runs(tmp_path):
 
 
 def test_a_report_has_a_diagram_and_a_rank_table_per_test(runs):
-    run = study(runs)
+    run = compared_run(runs)
     page = render_report([run])
     assert page.count('class="cd-axis"') == 2
     text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
@@ -54,7 +36,7 @@ def test_a_report_has_a_diagram_and_a_rank_table_per_test(runs):
 
 
 def test_a_control_and_the_baseline_are_named(runs):
-    run = study(runs, control="all")
+    run = compared_run(runs, control="all")
     page = render_report([run])
     assert "Compared with <bdi>all features</bdi>" in page
     assert 'class="cd-span"' in page
@@ -64,7 +46,7 @@ def test_a_control_and_the_baseline_are_named(runs):
 
 
 def test_many_folds_are_not_listed(runs):
-    run = study(runs, over="folds", datasets=2)
+    run = compared_run(runs, over="folds", datasets=2)
     section = comparison_section(run)
     assert len(section.tests) == 4
     assert section.tests[0].where == "data 0, judged by ML-kNN"
@@ -73,7 +55,7 @@ def test_many_folds_are_not_listed(runs):
 
 
 def test_what_was_not_tested_says_why(runs):
-    run = study(runs)
+    run = compared_run(runs)
     document = run.tests["comparisons"][0]
     untested = {"test": None, "post_hoc": None, "ranks": None, "average_ranks": None}
     document.update(untested, problem="the table has missing cells: 'SPEC' on 'data 1'")
@@ -89,7 +71,7 @@ def test_runs_without_tests_have_no_section(runs):
 
 
 def test_hostile_names_stay_text(runs):
-    run = study(runs, selectors=HOSTILE)
+    run = compared_run(runs, selectors=HOSTILE)
     page = render_report([run])
     assert "<script" not in page
     assert "{{" not in page.replace("{{ 7 * 7 }}", "")
@@ -97,7 +79,7 @@ def test_hostile_names_stay_text(runs):
 
 
 def test_wilcoxon_has_no_critical_difference(runs):
-    run = study(runs, test="wilcoxon")
+    run = compared_run(runs, test="wilcoxon")
     section = comparison_section(run)
     assert "Wilcoxon signed ranks with Holm's correction" in section.tests[0].test
     assert "CD = " not in render_report([run])
@@ -109,7 +91,7 @@ def test_wilcoxon_has_no_critical_difference(runs):
 
 @pytest.fixture
 def tested(runs):
-    return copy.deepcopy(study(runs).tests["comparisons"][0])
+    return copy.deepcopy(compared_run(runs).tests["comparisons"][0])
 
 
 def test_sentences_of_a_test(tested):
