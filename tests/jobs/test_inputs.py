@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from mlfs_dask.errors import JobFileError, RunFolderError
+from mlfs_dask.jobs import agenda
 from mlfs_dask.jobs.coordinator import Order, resume_run, run_job
 from mlfs_dask.jobs.digest import job_digest
 from mlfs_dask.jobs.inputs import keep_files
@@ -146,3 +147,21 @@ def test_the_resolved_job_says_where_the_copies_are(tiny_store, files, tmp_path)
     document = json.loads(folder.resolved.read_text())
     assert document["data"]["costs"] == "costs.csv"
     assert document["files"]["data.costs"]["path"] == str(folder.inputs / "costs.csv")
+
+
+@pytest.mark.cluster
+def test_workers_read_the_copies_and_give_the_same_bytes(tiny_store, files, tmp_path, monkeypatch):
+    """Every key that reaches into units, by a worker of its own and in this process."""
+    monkeypatch.setattr(agenda, "_LONG_SECONDS", 0.0)
+    changes = (
+        *("data.impute=mean", "data.missing.rate=0.1", "sweep.select.0.phi=[1, 2]"),
+        *("select.0.prefilter={ method = 'mllap', n = 5 }", "select.1.n_features_to_select=3"),
+        *("select.1.label=few", "evaluate.features={ size_of = 'few' }"),
+        "select.1.features.selected=true",
+    )
+    here = run(read(files, *changes), tmp_path / "here").folder
+    there = run(read(files, *changes, "run.workers=1"), tmp_path / "there").folder
+    assert {unit["worker"] for unit in open_run(there.path).timings["units"]}.isdisjoint(
+        unit["worker"] for unit in open_run(here.path).timings["units"]
+    )
+    assert results(here) == results(there)
