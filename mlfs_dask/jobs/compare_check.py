@@ -52,7 +52,7 @@ def _read_at(raw: Any, path: str, problems: Problems) -> Any:
 
 
 def check_compare(clean: Mapping[str, Any], problems: Problems) -> None:
-    """What only the whole job can say; fills in the metrics.
+    """What only the whole job can say; fills in the metrics and what the rows are.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _check_labels(
 
 
 def _check_rows(
-    compare: Mapping[str, Any],
+    compare: dict[str, Any],
     clean: Mapping[str, Any],
     evaluate: Mapping[str, Any],
     problems: Problems,
@@ -121,9 +121,10 @@ def _check_rows(
     """A test needs two rows or more."""
     data = clean.get("data")
     stores = data.get("store") if isinstance(data, dict) else None
+    is_one = isinstance(stores, str) or (isinstance(stores, tuple) and len(stores) == 1)
     split = evaluate.get("split", {})
-    over = compare.get("over", "datasets")
-    if over == "datasets" and (isinstance(stores, str) or len(stores or "..") < 2):
+    over = compare.setdefault("over", "folds" if is_one else "datasets")
+    if over == "datasets" and is_one:
         problems.add("compare.over", "there is one data set; expected 'folds', or more data sets")
     if over == "folds" and isinstance(split, dict) and split.get("kind") == "holdout":
         problems.add("compare.over", "holdout has one fold; expected 'datasets'")

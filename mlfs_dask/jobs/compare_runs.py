@@ -129,11 +129,12 @@ def _settings(first: Run, names: Names, chosen: dict[str, Any]) -> Compare:
     """The table of the first run with what was chosen, or what suits the runs."""
     base = first.job.get("compare")
     if base is None:
-        base = {
-            "over": "datasets" if len(names.datasets) > 1 else "folds",
-            "of": "selectors" if len(names.selectors) > 1 else "classifiers",
-        }
+        base = {"of": "selectors" if len(names.selectors) > 1 else "classifiers"}
     settings = {**base, **chosen}
+    # Other runs add data sets to those that the first job had in mind.
+    added = "over" not in chosen and len(names.datasets) > len(first.manifest["datasets"])
+    if added or settings.get("over") is None:
+        settings["over"] = "datasets" if len(names.datasets) > 1 else "folds"
     if "post_hoc" not in chosen and {"test", "control"} & set(chosen):
         settings["post_hoc"] = None
     if settings.get("metrics") is None:

@@ -24,12 +24,12 @@ class Compare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Tests of significance over the methods of the job."""
 
     over: Annotated[
-        Literal["datasets", "folds"],
+        Literal["datasets", "folds"] | None,
         Meta(
             description="Rows of the tables: data sets (means over the folds), or the folds of "
-            "each data set, whose training rows overlap."
+            "each data set, whose training rows overlap. By default data sets if there are several."
         ),
-    ] = "datasets"
+    ] = None
     of: Annotated[
         Literal["selectors", "classifiers"],
         Meta(

@@ -94,6 +94,7 @@ def test_settings_come_from_the_job(study, document, invoke):
 def test_runs_over_different_data_make_the_rows(study, document):
     runs = [study(f"data.store={name}", name=name) for name in ("tiny", "small", "little")]
     found = document("compare", *runs, "--metric", "hamming_loss", "--at", "0.5")
+    assert found["compare"]["over"] == "datasets"
     together = document("compare", study(), "--metric", "hamming_loss", "--at", "0.5")
     assert found["comparisons"][0] == together["comparisons"][0]
 

@@ -174,7 +174,12 @@ NAMES = Names([f"d{i}" for i in range(6)], ["A", "B", "C"], ["knn"])
 
 
 def compare(**keys):
-    keys = {"at": PointAt(count=2), "metrics": ("hamming_loss", "accuracy"), **keys}
+    keys = {
+        "over": "datasets",
+        "at": PointAt(count=2),
+        "metrics": ("hamming_loss", "accuracy"),
+        **keys,
+    }
     post_hoc = default_post_hoc(keys.get("test", "friedman"), keys.get("control"))
     return Compare(**{"post_hoc": post_hoc, **keys})
 

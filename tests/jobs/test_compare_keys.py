@@ -63,8 +63,10 @@ def values(*overrides):
 
 def test_defaults_are_filled_in():
     assert parse().compare == Compare(
-        at="best", metrics=("hamming_loss", "accuracy"), post_hoc="nemenyi"
+        over="datasets", at="best", metrics=("hamming_loss", "accuracy"), post_hoc="nemenyi"
     )
+    assert parse("data.store=emotions").compare.over == parse("data.store=['x']").compare.over
+    assert parse("data.store=emotions").compare.over == "folds"
     assert parse("compare.control=mllap").compare.post_hoc == "bonferroni-dunn"
     assert parse("compare.test=wilcoxon").compare.post_hoc == "holm"
 
@@ -115,7 +117,6 @@ WRONG_TOGETHER = [
     ("compare.labels=['spec', 'x']", "compare.labels.1: no selector is named 'x'. Known: spec, ml"),
     ("compare.labels=['spec']", "compare.labels: 1 of the selectors; expected two or more"),
     ("compare.post_hoc='bonferroni-dunn'", "compare.control: missing; 'bonferroni-dunn' compares"),
-    ("data.store=emotions", "compare.over: there is one data set; expected 'folds', or more data"),
     (
         "select.0.datasets=['yeast']",
         "compare.missing: 'spec' runs on some data sets only, which leaves missing cells; expected "
@@ -149,6 +150,10 @@ def test_wrong_values_are_told_with_key_value_and_what_is_allowed(change, proble
         (
             ["compare.over=folds", "evaluate.split={ kind = 'holdout' }"],
             "compare.over: holdout has one fold; expected 'datasets'",
+        ),
+        (
+            ["data.store=emotions", "compare.over=datasets"],
+            "compare.over: there is one data set; expected 'folds', or more data sets",
         ),
         (["compare.of=classifiers", "compare.control=spec"], "compare.control: no classifier is"),
         (["evaluate.baseline=false", "compare.control=all"], "compare.control: no selector is na"),
