@@ -51,8 +51,16 @@ def _within(share: float) -> float:
 @click.option("--of", type=click.Choice(["selectors", "classifiers"]), help="Columns of the table.")
 @click.option("--label", "labels", multiple=True, help="Method to compare; may be given again.")
 @click.option("--control", help="Method that all others are compared with; 'all': all features.")
-@click.option("--test", type=click.Choice(["friedman", "wilcoxon"]))
-@click.option("--post-hoc", type=click.Choice(["nemenyi", "bonferroni-dunn", "holm"]))
+@click.option(
+    "--test",
+    type=click.Choice(["friedman", "wilcoxon"]),
+    help="See `mlfs methods tests`.  [default: friedman]",
+)
+@click.option(
+    "--post-hoc",
+    type=click.Choice(["nemenyi", "bonferroni-dunn", "holm"]),
+    help="After friedman nemenyi, with a control bonferroni-dunn; after wilcoxon holm.",
+)
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
