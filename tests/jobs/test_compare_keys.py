@@ -236,10 +236,16 @@ def test_cells_are_means_over_the_folds_of_evaluation_csv(stores, run_tiny):
 
 
 def test_tests_json_is_the_same_byte_for_byte(stores, run_tiny, tmp_path):
-    first = run_tiny(text=COMPARED).folder.tests.read_bytes()
+    folder = run_tiny(text=COMPARED).folder
+    first = folder.tests.read_bytes()
     again = run_tiny(text=COMPARED, runs=tmp_path / "elsewhere").folder.tests.read_bytes()
     assert first == again
     assert json.loads(first)["comparisons"]
+    # Put together anew from the units, the last of which is computed again.
+    for path in (folder.state, folder.tests, sorted(folder.units.iterdir())[-1]):
+        path.unlink()
+    assert run_tiny(text=COMPARED).folder.path == folder.path
+    assert folder.tests.read_bytes() == first
 
 
 def test_changed_tests_are_refused_and_jobs_without_compare_have_none(stores, run_tiny):
