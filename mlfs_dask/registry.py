@@ -23,6 +23,7 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "mddm": "mlfs_dask.selectors.mddm:MDDM",
         "mdmr": "mlfs_dask.selectors.mdmr:MDMR",
         "mllap": "mlfs_dask.selectors.mllap:MLLAP",
+        "mlrelieff": "mlfs_dask.selectors.mlrelieff:MLReliefF",
         "mutual-info": "mlfs_dask.selectors.baselines:MutualInformation",
         "pmu": "mlfs_dask.selectors.pmu:PMU",
         "spec": "mlfs_dask.selectors.spec:SPEC",
