@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -28,8 +28,16 @@ from mlfs_dask.jobs.evaluation import (
     no_evaluation,
     read_evaluation,
 )
-from mlfs_dask.jobs.journal import Journal, read_journal
-from mlfs_dask.jobs.rundir import FORMAT, RunFolder, find_run, read_json, write_bytes, write_json
+from mlfs_dask.jobs.journal import Journal, iter_journal, read_journal
+from mlfs_dask.jobs.rundir import (
+    FORMAT,
+    RunFolder,
+    find_run,
+    read_json,
+    write_bytes,
+    write_json,
+    write_parts,
+)
 from mlfs_dask.jobs.shapes import (
     Resolved,
     Results,
@@ -82,13 +90,13 @@ def write_results(
         sha256 of results.json, evaluation.csv and tests.json, by name.
     """
     finished = [unit for unit in units if unit.id in done]
-    selections = [
+    head = {"format": FORMAT, "run": folder.id}
+    selections = (
         _selection(job, unit, read_unit(folder, unit.id))
         for unit in finished
         if unit.kind == "select"
-    ]
-    document = {"format": FORMAT, "run": folder.id, "selections": selections}
-    write_bytes(folder.results, _dump(document, "selections"))
+    )
+    write_parts(folder.results, _lines(head, "selections", selections))
     rows = [
         row
         for unit in finished
@@ -97,11 +105,13 @@ def write_results(
     ]
     write_bytes(folder.evaluation, evaluation_csv(rows))
     journal.sync()
-    events, _ = read_journal(folder.journal)
+    events = (event for event, _ in iter_journal(folder.journal))
     write_json(folder.timings, _timings(finished, events))
     written = [folder.results, folder.evaluation]
     if job.compare is not None:
-        write_bytes(folder.tests, _dump(_tests(folder, job, job.compare, units), "comparisons"))
+        head |= {"compare": to_builtins(job.compare)}
+        tests = _tests(folder, job, job.compare, units)
+        write_parts(folder.tests, _lines(head, "comparisons", tests))
         written.append(folder.tests)
     return {path.name: file_sha256(path) for path in written}
 
@@ -147,28 +157,27 @@ def _selection(job: Job, unit: Unit, record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tests(folder: RunFolder, job: Job, compare: Compare, units: Sequence[Unit]) -> dict[str, Any]:
-    """``tests.json``: from what evaluation.csv says, so that both always agree."""
+def _tests(
+    folder: RunFolder, job: Job, compare: Compare, units: Sequence[Unit]
+) -> list[dict[str, Any]]:
+    """Comparisons of ``tests.json``: from what evaluation.csv says, so that both always agree."""
     evaluation = read_evaluation(folder.evaluation)
     names = Names(
         datasets=list(dict.fromkeys(unit.dataset for unit in units)),
         selectors=list(job.selects),
         classifiers=list(job.classifiers),
     )
-    return {
-        "format": FORMAT,
-        "run": folder.id,
-        "compare": to_builtins(compare),
-        "comparisons": compare_evaluation(evaluation, compare, names),
-    }
+    return compare_evaluation(evaluation, compare, names)
 
 
-def _dump(document: dict[str, Any], items: str) -> bytes:
+def _lines(head: dict[str, Any], key: str, items: Iterable[dict[str, Any]]) -> Iterator[bytes]:
     """JSON with one item of a list per line: compact, and readable by line-based tools."""
-    head = {key: value for key, value in document.items() if key != items}
-    text = json.dumps(head, ensure_ascii=False)[:-1] + f', "{items}": ['
-    lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in document[items]]
-    return (text + "\n" + ",\n".join(lines) + ("\n" if lines else "") + "]}\n").encode()
+    yield f'{json.dumps(head, ensure_ascii=False)[:-1]}, "{key}": [\n'.encode()
+    before = b""
+    for item in items:
+        yield before + json.dumps(item, ensure_ascii=False, allow_nan=False).encode()
+        before = b",\n"
+    yield b"\n]}\n" if before else b"]}\n"
 
 
 def _rows(unit: Unit, measurements: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -177,8 +186,14 @@ def _rows(unit: Unit, measurements: list[dict[str, Any]]) -> list[dict[str, Any]
     return [{**where, **measurement} for measurement in measurements]
 
 
-def _timings(units: Sequence[Unit], events: list[dict[str, Any]]) -> dict[str, Any]:
-    last = {event["unit"]: event for event in events if event["event"] == "unit"}
+def _timings(units: Sequence[Unit], events: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    last: dict[str, dict[str, Any]] = {}
+    steps: dict[str, list[float]] = {}
+    for event in events:
+        if event["event"] == "unit":
+            last[event["unit"]] = {key: event[key] for key in ("seconds", "worker", "notes")}
+        elif event["event"] == "step":
+            steps.setdefault(event["unit"], []).append(event["seconds"])
     return {
         "format": FORMAT,
         "unit_seconds": round(sum(last[unit.id]["seconds"] for unit in units), 6),
@@ -190,9 +205,8 @@ def _timings(units: Sequence[Unit], events: list[dict[str, Any]]) -> dict[str, A
                 "classifier": unit.classifier,
                 "repeat": unit.repeat,
                 "fold": unit.fold,
-                "seconds": last[unit.id]["seconds"],
-                "worker": last[unit.id]["worker"],
-                "notes": last[unit.id]["notes"],
+                **last[unit.id],
+                "step_seconds": steps.get(unit.id, []),
             }
             for unit in units
         ],

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -185,8 +186,26 @@ def write_bytes(path: Path, data: bytes) -> None:
     MachineError
         The disk is full or refuses.
     """
-    with machine_faults("write", path), new_file(path) as partial:
-        partial.write_bytes(data)
+    write_parts(path, [data])
+
+
+def write_parts(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file like `write_bytes`, from parts that need not fit in memory together.
+
+    Parameters
+    ----------
+    path
+        Target.
+    parts
+        Its content, in order.
+
+    Raises
+    ------
+    MachineError
+        The disk is full or refuses.
+    """
+    with machine_faults("write", path), new_file(path) as partial, partial.open("wb") as file:
+        file.writelines(parts)
 
 
 def write_json(path: Path, document: Any) -> None:
