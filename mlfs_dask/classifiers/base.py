@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,6 +15,26 @@ from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source, as_source
 from mlfs_dask.graphs.statistics import imputation_values
+
+
+class Outcome(NamedTuple):
+    """What a classifier says of test rows at one point of a curve.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of leading features.
+    proba : ndarray of float64, shape (n_test, n_labels)
+    labels : ndarray of uint8, shape (n_test, n_labels)
+        Predicted by the classifier's own rule.
+    notes : tuple of str
+        What to know of the whole curve; with its first point only.
+    """
+
+    n_features: int
+    proba: FloatArray
+    labels: ByteArray
+    notes: tuple[str, ...] = ()
 
 
 class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -49,6 +69,24 @@ class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
         self, train: Source, test: Source, order: IntArray, counts: Sequence[int]
     ) -> Iterator[tuple[int, FloatArray]]:
         """Scores of test rows when trained on the first c features, for each c of ``counts``."""
+
+    def outcomes(
+        self, train: Source, test: Source, order: IntArray, counts: Sequence[int]
+    ) -> Iterator[Outcome]:
+        """As :meth:`curve`, with the labels that go with the scores.
+
+        Parameters
+        ----------
+        train, test, order, counts
+            As in :meth:`curve`.
+
+        Yields
+        ------
+        Outcome
+            In the order of ``counts``.
+        """
+        for count, proba in self.curve(train, test, order, counts):
+            yield Outcome(count, proba, self.decide(proba))
 
     def predict(self, X: Any) -> ByteArray:
         """Labels by the method's own rule.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -184,6 +184,7 @@ def judge(
     ranking: tuple[IntArray, Sequence[int]],
     metrics: Sequence[str],
     conventions: Conventions = "default",
+    note: Callable[[str], None] | None = None,
 ) -> list[Measurement]:
     """Measure a classifier at several points of a ranking.
 
@@ -199,6 +200,8 @@ def judge(
         Names of measures.
     conventions
         Whose rules they follow.
+    note
+        Told what the classifier says should be known, such as the share of tied neighbours.
 
     Returns
     -------
@@ -214,8 +217,11 @@ def judge(
     order, counts = ranking
     found = []
     answered = []
-    for count, proba in classifier.curve(train, test, order, list(counts)):
-        scores = score_all(metrics, test.Y, proba, _decisions(classifier, proba), conventions)
+    for count, proba, labels, notes in _outcomes(classifier, fold, order, list(counts)):
+        if note is not None:
+            for text in notes:
+                note(text)
+        scores = score_all(metrics, test.Y, proba, labels, conventions)
         cost_share = _cost_share(train, order[:count])
         found += [
             Measurement(
@@ -262,10 +268,17 @@ def higher_is_better(metric: str) -> bool:
     return METRICS[metric].higher_is_better
 
 
-def _decisions(classifier: Any, proba: FloatArray) -> Any:
-    """The classifier's own rule from scores to labels, by default 1 from 0.5 on."""
+def _outcomes(
+    classifier: Any, fold: tuple[Source, Source], order: IntArray, counts: list[int]
+) -> Iterator[tuple[int, FloatArray, ByteArray, Sequence[str]]]:
+    """Scores and labels at each point; of plug-ins with scores only, 1 from 0.5 on."""
+    if hasattr(classifier, "outcomes"):
+        yield from classifier.outcomes(*fold, order, counts)
+        return
     decide = getattr(classifier, "decide", None)
-    return (proba >= 0.5).astype(np.uint8) if decide is None else decide(proba)
+    for count, proba in classifier.curve(*fold, order, counts):
+        labels = (proba >= 0.5).astype(np.uint8) if decide is None else decide(proba)
+        yield count, proba, labels, ()
 
 
 def _cost_share(source: Source, features: IntArray) -> float | None:

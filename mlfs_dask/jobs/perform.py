@@ -129,6 +129,7 @@ def _judge(
     stream = classifier_stream(job.seed, method.label, unit.repeat, unit.fold)
     order, counts = _points(job, unit, [selected[needed.id] for needed in unit.needs], rows)
     judged = [count for count in counts if count > 0]
+    notes: list[str] = []
     found = protocol.nothing_to_judge(rows, evaluate.metrics) if judged != counts else []
     if judged:
         found += protocol.judge(
@@ -137,9 +138,11 @@ def _judge(
             (order, judged),
             evaluate.metrics,
             evaluate.conventions,
+            notes.append,
         )
     columns = ("n_features", "share", "cost_share", "metric", "value", "n_scored")
-    notes = [] if judged else ["no feature was selected, so there was nothing to judge"]
+    if not judged:
+        notes.append("no feature was selected, so there was nothing to judge")
     return {"measurements": [{c: getattr(m, c) for c in columns} for m in found]}, notes
 
 
