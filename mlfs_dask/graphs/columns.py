@@ -165,9 +165,12 @@ def make_columns(source: Source, summary: ColumnSummary, executor: Executor) -> 
     """
     many = many_valued(source, summary)
     codes = _find_codes(source, np.flatnonzero(many), executor)
-    feature = np.repeat(np.arange(source.n_features), [len(c) if len(c) else 1 for c in codes])
-    code = np.concatenate([c if len(c) else [np.nan] for c in codes])
-    coded = ~np.isnan(code)
+    sizes = np.ones(source.n_features, dtype=np.int64)
+    sizes[many] = [len(each) for each in codes]
+    feature = np.repeat(np.arange(source.n_features), sizes)
+    coded = many[feature]
+    code = np.full(len(feature), np.nan)
+    code[coded] = np.concatenate([np.zeros(0), *codes])
     largest = np.where(coded, 1.0, np.maximum(abs(summary.low), abs(summary.high))[feature])
     extreme = (largest > _LARGE) | ((largest < _SMALL) & (largest > 0))
     scale = np.where(extreme, np.exp2(-np.frexp(largest)[1].astype(np.float64)), 1.0)
@@ -199,11 +202,10 @@ def many_valued(source: Source, summary: ColumnSummary) -> BoolArray:
 
 
 def _find_codes(source: Source, features: IntArray, executor: Executor) -> list[FloatArray]:
-    found: list[FloatArray] = [np.zeros(0)] * source.n_features
+    found: list[FloatArray] = [np.zeros(0)] * len(features)
     if len(features):
         for part in executor.map(_tile_codes, source.items(), features):
-            for f, codes in zip(features.tolist(), part, strict=True):
-                found[f] = np.union1d(found[f], codes)
+            found = [np.union1d(held, codes) for held, codes in zip(found, part, strict=True)]
     return found
 
 

@@ -28,8 +28,8 @@ from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.blas import single_blas_thread
 
-# Widths of factors are padded to a multiple: a product with one column alone would be another
-# routine of the BLAS library.
+# Widths are padded to a multiple: a product with one column alone would be another routine of the
+# BLAS library.
 _EDGE = 8
 
 
@@ -62,11 +62,12 @@ class CentredColumns:
         return whole if len(self.full) == 0 else whole[:, self.light]
 
     def full_parts(self, block: Block) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Runs of 256 full columns less their centres, padded with zeros to fixed shapes."""
+        """Runs of 256 full columns less their centres, padded with zeros."""
         n = block.shape[0]
         for lo in range(0, len(self.full), COLUMN_BLOCK):
             which = self.full[lo : lo + COLUMN_BLOCK]
-            out = np.zeros((padded_rows(n, self.tile), COLUMN_BLOCK))
+            width = min(-(-len(which) // _EDGE) * _EDGE, COLUMN_BLOCK)
+            out = np.zeros((padded_rows(n, self.tile), width))
             out[:n, : len(which)] = self.columns.dense(block, which) - self.centre[which]
             yield which, out
 
@@ -168,7 +169,7 @@ def _gram_tile(task: TileTask, centred: CentredColumns, vectors: FloatArray) -> 
             X = centred.light_part(block)
             images[:n, :width] = X @ vectors[light] - mean @ vectors[light]
         for which, full in parts or centred.full_parts(block):
-            images += full @ _padded(vectors[which], COLUMN_BLOCK)
+            images += full @ _padded(vectors[which], full.shape[1])
         if len(light):
             inner = images[:n, :width]
             out[light] = X.T @ inner - np.outer(mean, inner.sum(axis=0))
