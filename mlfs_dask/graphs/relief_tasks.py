@@ -12,7 +12,6 @@ holds is bounded by ``TASK_BYTES``, whatever n is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -21,24 +20,18 @@ import scipy.sparse as sp
 
 from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.errors import InputError
+from mlfs_dask.graphs.distance_rows import GROUP, fill_distances
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.neighbor_tasks import (
-    STRIP,
     Plan,
     QueryBlock,
     Rows,
-    feature_parts,
     frozen,
-    prepared,
     scaled,
     sealed,
     sparse_rule,
-    training_panels,
-    training_strips,
 )
 from mlfs_dask.graphs.source import TileItem, load_block
-from mlfs_dask.kernels.bits import distances_packed
-from mlfs_dask.kernels.distances import Columns
 from mlfs_dask.kernels.exactsum import Cuts
 from mlfs_dask.kernels.gaps import (
     Cells,
@@ -51,17 +44,10 @@ from mlfs_dask.kernels.gaps import (
 from mlfs_dask.kernels.hitmiss import ONE, SETS, Question, ask
 from mlfs_dask.kernels.lanes import LANES
 from mlfs_dask.kernels.members import Members, Terms, find_terms, make_room
-from mlfs_dask.kernels.neighbors import Window, distance_buffer, nothing_found, search_dense
-from mlfs_dask.kernels.postings import (
-    POSTED_ROWS,
-    distances_sparse,
-    post,
-    rows_in_order,
-)
+from mlfs_dask.kernels.postings import post, rows_in_order
 
 TASK_BYTES = 64 * 2**20
 """What a task may hold besides the prepared rows and its sums."""
-_GROUP = 32  # queries that share training rows while these are in cache
 _BYTES_PER_LIST = 64
 
 # An array of rows, or Cells: which of the two is known to `Weighing.by_cells`.
@@ -203,7 +189,7 @@ def _rows_at_once(plan: Plan, weighing: Weighing) -> int:
     if weighing.store is None:
         per_row += min(n, terms) * 8 * len(weighing.columns)
     fitting = TASK_BYTES // per_row
-    return max(1, fitting - fitting % _GROUP if fitting > _GROUP else fitting)
+    return max(1, fitting - fitting % GROUP if fitting > GROUP else fitting)
 
 
 def lists_per_row(weighing: Weighing) -> tuple[int, int]:
@@ -230,65 +216,12 @@ def _terms(
     dtype, largest = precision
     n = weighing.members.n_rows
     totals: AnyArray = np.empty((len(own), LANES * max(1, -(-n // LANES))), dtype=dtype)
-    _fill(totals, some, plan, train)
+    fill_distances(totals, some, plan, train)
     codes = weighing.codes[own] if len(weighing.codes) else weighing.codes
     lists = ask(weighing.question, weighing.labels[own], codes, n)
     unsure = np.zeros(len(own), dtype=bool)
     room = make_room(weighing.question.k, n, dtype)
     return find_terms(totals, weighing.members, lists, own, largest, room, unsure), unsure
-
-
-def _fill(totals: AnyArray, some: Block, plan: Plan, train: Rows) -> None:
-    """Squared distances of some rows to all training rows."""
-    if plan.layout is not None:
-        queries = frozen(np.ascontiguousarray(prepared(some, plan).T))
-        for base, panel in training_panels(train, plan):
-            distances_packed(queries, frozen(panel), base, _GROUP, totals)
-    elif plan.sparse:
-        rule = sealed(sparse_rule(plan))
-        rows = sp.csr_matrix(some)
-        cells = rows_in_order(post(rows.data, rows.indices, rows.indptr, rule))
-        held, base = np.empty(POSTED_ROWS), 0
-        for strip in training_strips(train, plan):
-            distances_sparse(cells, strip, rule, base, totals, held)
-            base += strip.n_rows
-    elif train.panel is not None:
-        _fill_window(totals, some, plan, train.panel)
-    else:
-        for base, strip in _raw_strips(train):
-            _fill_streamed(totals, some, plan, (base, strip))
-
-
-def _fill_window(totals: AnyArray, some: Block, plan: Plan, panel: AnyArray) -> None:
-    rule = plan.rule
-    queries = frozen(np.ascontiguousarray(prepared(some, plan).T))
-    columns = Columns(frozen(panel), rule.how, rule.bottom, rule.top)
-    _advance(queries, columns, totals, Window(0, panel.shape[1], True, 0))
-
-
-def _fill_streamed(totals: AnyArray, some: Block, plan: Plan, strip: tuple[int, Block]) -> None:
-    base, rows = strip
-    n = rows.shape[0]
-    buffer = distance_buffer(some.shape[0], n, np.float64)
-    for window, part, _ in feature_parts(plan.rule, n):
-        queries = frozen(np.ascontiguousarray(scaled(some, part, plan.n_features).T))
-        values = frozen(scaled(rows, part, plan.n_features))
-        _advance(queries, Columns(values, part.how, part.bottom, part.top), buffer, window)
-    totals[:, base : base + n] = buffer[:, :n]
-
-
-def _advance(queries: AnyArray, columns: Columns, totals: AnyArray, window: Window) -> None:
-    """Distances of all columns: a search that never looks."""
-    nowhere, nobody = np.zeros(0, dtype=np.int64), np.zeros(len(queries), dtype=np.int64)
-    found = nothing_found((len(queries), 0, 0), np.float64)
-    search_dense(queries, columns, nowhere, 0, nobody, found, totals, window)
-
-
-def _raw_strips(train: Rows) -> Iterator[tuple[int, Block]]:
-    for base, item in zip(train.offsets.tolist(), train.items, strict=False):
-        tile = load_block(item)
-        for begin in range(0, tile.shape[0], STRIP):
-            yield base + begin, tile[begin : begin + STRIP]
 
 
 def _add(terms: Terms, some: Block, plan: Plan, weighing: Weighing, sums: FloatArray) -> None:

@@ -1,0 +1,97 @@
+"""Squared distances of some rows to all training rows, without lists of the nearest.
+
+They come by the same four roads as in :mod:`mlfs_dask.graphs.neighbor_tasks`, to the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from mlfs_dask._typing import AnyArray
+from mlfs_dask.graphs.inputs import Block
+from mlfs_dask.graphs.neighbor_tasks import (
+    STRIP,
+    Plan,
+    Rows,
+    feature_parts,
+    frozen,
+    prepared,
+    scaled,
+    sealed,
+    sparse_rule,
+    training_panels,
+    training_strips,
+)
+from mlfs_dask.graphs.source import load_block
+from mlfs_dask.kernels.bits import distances_packed
+from mlfs_dask.kernels.distances import Columns
+from mlfs_dask.kernels.neighbors import Window, distance_buffer, nothing_found, search_dense
+from mlfs_dask.kernels.postings import POSTED_ROWS, distances_sparse, post, rows_in_order
+
+GROUP = 32
+"""Queries that share training rows while these are in cache."""
+
+
+def fill_distances(totals: AnyArray, some: Block, plan: Plan, train: Rows) -> None:
+    """Squared distances of some rows to all training rows, over all features of a plan.
+
+    Parameters
+    ----------
+    totals : ndarray, shape (n_some, >= n_train), changed
+        Of float64; for 0/1 data of an unsigned type, at whose largest value sums stop.
+    some : ndarray or csr_matrix, shape (n_some, n_features)
+    plan, train
+        How rows are compared; training rows.
+    """
+    if plan.layout is not None:
+        queries = frozen(np.ascontiguousarray(prepared(some, plan).T))
+        for base, panel in training_panels(train, plan):
+            distances_packed(queries, frozen(panel), base, GROUP, totals)
+    elif plan.sparse:
+        rule = sealed(sparse_rule(plan))
+        rows = sp.csr_matrix(some)
+        cells = rows_in_order(post(rows.data, rows.indices, rows.indptr, rule))
+        held, base = np.empty(POSTED_ROWS), 0
+        for strip in training_strips(train, plan):
+            distances_sparse(cells, strip, rule, base, totals, held)
+            base += strip.n_rows
+    elif train.panel is not None:
+        _fill_window(totals, some, plan, train.panel)
+    else:
+        for base, strip in _raw_strips(train):
+            _fill_streamed(totals, some, plan, (base, strip))
+
+
+def _fill_window(totals: AnyArray, some: Block, plan: Plan, panel: AnyArray) -> None:
+    rule = plan.rule
+    queries = frozen(np.ascontiguousarray(prepared(some, plan).T))
+    columns = Columns(frozen(panel), rule.how, rule.bottom, rule.top)
+    _advance(queries, columns, totals, Window(0, panel.shape[1], True, 0))
+
+
+def _fill_streamed(totals: AnyArray, some: Block, plan: Plan, strip: tuple[int, Block]) -> None:
+    base, rows = strip
+    n = rows.shape[0]
+    buffer = distance_buffer(some.shape[0], n, np.float64)
+    for window, part, _ in feature_parts(plan.rule, n):
+        queries = frozen(np.ascontiguousarray(scaled(some, part, plan.n_features).T))
+        values = frozen(scaled(rows, part, plan.n_features))
+        _advance(queries, Columns(values, part.how, part.bottom, part.top), buffer, window)
+    totals[:, base : base + n] = buffer[:, :n]
+
+
+def _advance(queries: AnyArray, columns: Columns, totals: AnyArray, window: Window) -> None:
+    """Distances of all columns: a search that never looks."""
+    nowhere, nobody = np.zeros(0, dtype=np.int64), np.zeros(len(queries), dtype=np.int64)
+    found = nothing_found((len(queries), 0, 0), np.float64)
+    search_dense(queries, columns, nowhere, 0, nobody, found, totals, window)
+
+
+def _raw_strips(train: Rows) -> Iterator[tuple[int, Block]]:
+    for base, item in zip(train.offsets.tolist(), train.items, strict=False):
+        tile = load_block(item)
+        for begin in range(0, tile.shape[0], STRIP):
+            yield base + begin, tile[begin : begin + STRIP]
