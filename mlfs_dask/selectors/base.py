@@ -104,15 +104,19 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             source, self.impute, type(self).__name__, executor, native=self._missing_is_native
         )
         self._select(source, summary, executor)
-        self.n_selected_ = keep
+        self.n_selected_ = keep if self.n_features_to_select is not None else self._own_size()
         self.ranking_ = ranks_of(self.order_)
-        self.support_ = self.ranking_ <= keep
+        self.support_ = self.ranking_ <= self.n_selected_
         self.feature_cost_ = source.feature_cost
         return self
 
     @abstractmethod
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:
         """Set ``scores_``, ``order_``, ``path_``, ``stop_`` and ``higher_is_better_``."""
+
+    def _own_size(self) -> int:
+        """Features to keep where no number was asked for; a subset method's own number."""
+        return self.n_features_in_
 
     @abstractmethod
     def _check_parameters(self) -> None:
