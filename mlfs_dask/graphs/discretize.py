@@ -23,18 +23,17 @@ from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
-from mlfs_dask.kernels.discretize import (
+from mlfs_dask.kernels.digits import (
     SIGN,
-    Bins,
     Digits,
     csr_digits,
     csr_sides,
     dense_digits,
     dense_sides,
-    make_bins,
     middle_rank,
     values_of_keys,
 )
+from mlfs_dask.kernels.discretize import Bins, make_bins
 
 # Columns whose digits are counted at a time: their counts take 1 MiB.
 _RUN = 512

@@ -1,4 +1,4 @@
-"""Variance, χ² and mutual information in plain loops, from METHODS G 6.1; for at most 60 rows."""
+"""Variance, χ² and mutual information in plain loops; for at most 60 rows."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Bins and contingency tables in plain loops, from METHODS 6 and G; for at most 60 rows."""
+"""Bins and contingency tables in plain loops; for at most 60 rows."""
 
 
 def bin_column(column, *, categories=False):

@@ -1,4 +1,4 @@
-"""Laplacian score in plain loops, from METHODS 2 and G; for at most 60 rows."""
+"""Laplacian score in plain loops; for at most 60 rows."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""MDDM by its definition, d x d matrices and eigenvectors, from METHODS 4 and G."""
+"""MDDM by its definition: d x d matrices and eigenvectors."""
 
 import numpy as np
 from scipy.linalg import eigh
