@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +13,11 @@ IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 ByteArray: TypeAlias = NDArray[np.uint8]
 AnyArray: TypeAlias = NDArray[Any]
+
+# Label indices of a two-class problem: (l,) is l against the rest, (a, b) is a against b.
+Problem: TypeAlias = tuple[int, ...]
+# Features of each problem, best first.
+ProblemOrders: TypeAlias = Mapping[Problem, IntArray]
 
 Conventions: TypeAlias = Literal["default", "mulan", "zhang", "sklearn"]
 Normalize: TypeAlias = Literal["minmax", "none"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mlfs_dask._typing import ByteArray, FloatArray, Impute, IntArray
+from mlfs_dask._typing import ByteArray, FloatArray, Impute, IntArray, ProblemOrders
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source, as_source
@@ -87,6 +87,49 @@ class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         for count, proba in self.curve(train, test, order, counts):
             yield Outcome(count, proba, self.decide(proba))
+
+    def problem_outcomes(
+        self, train: Source, test: Source, orders: ProblemOrders, counts: Sequence[int]
+    ) -> Iterator[Outcome]:
+        """As :meth:`outcomes`, each label by a classifier with features of its own.
+
+        A per-problem selector ranks the features for each label, ``(l,)``, or for each pair of
+        labels, ``(a, b)``. Here label l is what the classifier says of it when it is trained on the
+        features of ``(l,)``, so this costs as many curves as there are labels; methods that can
+        share work between labels, or that have models of pairs, override it.
+
+        Parameters
+        ----------
+        train, test
+            Training rows with labels; rows to predict.
+        orders
+            Features of each problem, best first.
+        counts
+            Numbers of leading features; a problem with fewer takes all of them.
+
+        Yields
+        ------
+        Outcome
+            In the order of ``counts``.
+
+        Raises
+        ------
+        InputError
+            Orders for other problems than the method has, or that do not fit.
+        """
+        n_labels = 0 if train.Y is None else train.Y.shape[1]
+        shape = (len(counts), test.n_samples, n_labels)
+        proba, labels, notes = np.empty(shape), np.empty(shape, dtype=np.uint8), {}
+        for label, order in enumerate(orders_by_label(orders, n_labels, train.n_features)):
+            sizes = [min(count, len(order)) for count in counts]
+            for outcome in self.outcomes(train, test, order, sorted(set(sizes))):
+                for place in np.flatnonzero(np.equal(sizes, outcome.n_features)):
+                    proba[place, :, label] = outcome.proba[:, label]
+                    labels[place, :, label] = outcome.labels[:, label]
+                notes.update(dict.fromkeys(outcome.notes))
+        for point, count in enumerate(counts):
+            said = tuple(notes) if point == 0 else ()
+            yield Outcome(int(count), proba[point], labels[point], said)
 
     def predict(self, X: Any) -> ByteArray:
         """Labels by the method's own rule.
@@ -180,6 +223,46 @@ class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"X has {source.n_features} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
+
+
+def orders_by_label(
+    orders: ProblemOrders | Sequence[Any], n_labels: int, n_features: int
+) -> list[IntArray]:
+    """Features of each label, checked.
+
+    Parameters
+    ----------
+    orders : mapping or sequence of array-like of int
+        By ``(label,)``, or one for each label in order.
+    n_labels, n_features
+        Of the training rows.
+
+    Raises
+    ------
+    InputError
+        Not one per label, or features that aren't there or are named twice.
+    """
+    if not isinstance(orders, Mapping):
+        orders = {(label,): order for label, order in enumerate(orders)}
+    wanted = [(label,) for label in range(n_labels)]
+    if sorted(orders) != wanted:
+        other = next((p for p in sorted(orders) if p not in wanted), None)
+        given = f"{len(orders)}" if other is None else f"some for {other}"
+        raise InputError(
+            f"features of problems: given are {given}; expected one list for each of {n_labels} "
+            "labels",
+            hint="Select with order = 1, each label against the rest.",
+        )
+    found = [np.asarray(orders[label]) for label in wanted]
+    for label, order in enumerate(found):
+        if order.ndim != 1 or (order.size and order.dtype.kind not in "iu"):
+            raise InputError(f"features of label {label}: expected a list of feature indices")
+        outside = (order < 0) | (order >= n_features)
+        if np.any(outside) or len(np.unique(order)) != len(order):
+            raise InputError(
+                f"features of label {label}: expected each index once, from 0 to {n_features - 1}"
+            )
+    return [order.astype(np.int64) for order in found]
 
 
 def fill_values(train: Source, impute: Impute, executor: Executor) -> FloatArray | None:

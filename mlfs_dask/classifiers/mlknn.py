@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,16 +17,17 @@ from mlfs_dask._typing import (
     Impute,
     IntArray,
     Normalize,
+    ProblemOrders,
 )
-from mlfs_dask.classifiers.base import BaseClassifier, fill_values
+from mlfs_dask.classifiers.base import BaseClassifier, Outcome, fill_values, orders_by_label
+from mlfs_dask.classifiers.label_counts import counts_of_queries, empty_tables, tables_of
 from mlfs_dask.errors import DegenerateInputWarning, InputError
-from mlfs_dask.graphs.executor import get_executor
-from mlfs_dask.graphs.neighbor_tasks import QueryBlock
+from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.neighbors import NeighborSearch
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import summarize_columns
-from mlfs_dask.kernels.mlknn import count_dtype, count_labels, posteriors, tabulate
-from mlfs_dask.kernels.neighbors import Found
+from mlfs_dask.graphs.subspaces import SubspaceSearch
+from mlfs_dask.kernels.mlknn import posteriors
 
 
 class MLkNN(BaseClassifier):
@@ -71,10 +72,13 @@ class MLkNN(BaseClassifier):
         Probability of label l when j neighbours carry it.
     tied_share_ : float
         Share of training rows whose (k+1)-th neighbour is as near as the k-th: there the choice of
-        neighbours rests on the order of the rows. NaN if there is no further row.
+        neighbours rests on the order of the rows. NaN if there is no further row. With features per
+        label the mean over the labels.
     road_ : str
         ``"popcount"`` for 0/1 data, ``"postings"`` for other sparse rows, else ``"dense"``; the
-        numbers are the same.
+        numbers are the same. With features per label all that some label took.
+    feature_subsets_ : list of ndarray of int64, or None
+        Features of each label.
     n_features_in_, feature_names_in_, n_labels_, classes_
         As in scikit-learn.
 
@@ -119,7 +123,14 @@ class MLkNN(BaseClassifier):
         self.impute = impute
         self.threshold = threshold
 
-    def fit(self, X: Any, Y: Any = None, *, feature_kind: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        feature_kind: Any = None,
+        feature_subsets: Any = None,
+    ) -> Self:
         """Count labels among the neighbours of the training rows.
 
         Parameters
@@ -130,31 +141,39 @@ class MLkNN(BaseClassifier):
             Defaults to the labels of a Dataset or Source.
         feature_kind : array-like of int, shape (n_features,), optional
             0 numeric, 1 nominal; defaults to what a Dataset says, else numeric.
+        feature_subsets : sequence or mapping of arrays of int, optional
+            Features of each label, by position or by ``(label,)``: it is predicted by ML-kNN
+            restricted to them, neighbours and tables included. Distances are summed in the order
+            given.
         """
         self._check_parameters()
         source = self._training_source(X, Y, feature_kind)
+        self.feature_subsets_ = None
+        if feature_subsets is not None:
+            self.feature_subsets_ = orders_by_label(
+                feature_subsets, self.n_labels_, source.n_features
+            )
         executor = get_executor()
         self._fill = fill_values(source, self.impute, executor)
         self._train = source = source if self._fill is None else source.filled(self._fill)
         self._summary = summarize_columns(source, executor)
         self.n_neighbors_ = k = self._usable_neighbors(source.n_samples)
         self.normalize_ = self._normalization()
-        search = NeighborSearch(
-            source, normalize=self.normalize_, executor=executor, summary=self._summary
-        )
-        self.road_ = search.road
+        search = self._search(None, executor)
+        self.road_ = ", ".join(search.roads)
         labels = _labels(source)
         shared = executor.share(labels)
         more = min(k + 1, source.n_samples - 1)
-        tables, tied = _empty_tables(1, k, labels), 0
-        for _, (part, part_tied) in search.leave_one_out(more, _tables_of, shared, k):
+        tables, tied = empty_tables(1, k, self.n_labels_), []
+        for _, (part, part_tied) in search.leave_one_out(more, tables_of, shared, k):
             tables += part
-            tied += part_tied
+            tied.append(part_tied)
         self.tables_ = tables[0]
         self.posterior_ = posteriors(self.tables_, self.smoothing)
         with_label = self.tables_[1].sum(axis=0)
         self.prior_ = (self.smoothing + with_label) / (2 * self.smoothing + source.n_samples)
-        self.tied_share_ = tied / source.n_samples if more > k else float("nan")
+        share = float(np.sum(tied, axis=0).mean()) / source.n_samples
+        self.tied_share_ = share if more > k else float("nan")
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -178,15 +197,8 @@ class MLkNN(BaseClassifier):
         """
         query = self._query_source(X)
         query = query if self._fill is None else query.filled(self._fill)
-        executor = get_executor()
-        search = NeighborSearch(
-            self._train,
-            query,
-            normalize=self.normalize_,
-            executor=executor,
-            summary=self._summary,
-        )
-        counts = _counts_of_queries(search, self.n_neighbors_, _labels(self._train))
+        search = self._search(query, get_executor())
+        counts = counts_of_queries(search, self.n_neighbors_, _labels(self._train))
         return _looked_up(self.posterior_, counts[:, 0])
 
     def curve(
@@ -221,30 +233,84 @@ class MLkNN(BaseClassifier):
         InputError
             No labels, or orders and counts that do not fit.
         """
+
+        def search(train: Source, test: Source, points: IntArray) -> NeighborSearch:
+            normalize = self._normalization()
+            return NeighborSearch(train, test, order=order, counts=points, normalize=normalize)
+
+        return self._curve(train, test, counts, search)
+
+    def problem_outcomes(
+        self, train: Source, test: Source, orders: ProblemOrders, counts: Sequence[int]
+    ) -> Iterator[Outcome]:
+        """As :meth:`curve` with an order of its own for each label, and the labels predicted.
+
+        Each label's scores equal a separate fit to its features, bit for bit; rows are loaded once
+        for all labels. Distances in the features of one label say nothing of another, so this costs
+        as many curves as there are labels.
+
+        Parameters
+        ----------
+        train, test
+            Training rows with labels; rows to predict.
+        orders
+            Features of ``(l,)`` for each label l, best first.
+        counts
+            Numbers of leading features; a label with fewer takes all of them.
+
+        Yields
+        ------
+        Outcome
+            In the order of ``counts``.
+
+        Raises
+        ------
+        InputError
+            Orders that are not one per label, or do not fit.
+        """
+        by_label = orders_by_label(orders, _labels(train).shape[1], train.n_features)
+
+        def search(train: Source, test: Source, points: IntArray) -> SubspaceSearch:
+            normalize = self._normalization()
+            return SubspaceSearch(train, test, by_label, points, normalize=normalize)
+
+        for count, proba in self._curve(train, test, counts, search):
+            yield Outcome(count, proba, self.decide(proba))
+
+    def _curve(
+        self,
+        train: Source,
+        test: Source,
+        counts: Sequence[int],
+        make: Callable[[Source, Source, IntArray], NeighborSearch | SubspaceSearch],
+    ) -> Iterator[tuple[int, FloatArray]]:
         self._check_parameters()
-        executor = get_executor()
-        fill = fill_values(train, self.impute, executor)
+        fill = fill_values(train, self.impute, get_executor())
         if fill is not None:
             train, test = train.filled(fill), test.filled(fill)
         labels = _labels(train)
         k = self._usable_neighbors(train.n_samples)
         points, places = np.unique(np.asarray(counts, dtype=np.int64), return_inverse=True)
-        search = NeighborSearch(
-            train,
-            test,
-            order=order,
-            counts=points,
-            normalize=self._normalization(),
-            executor=executor,
-        )
-        shared = executor.share(labels)
-        tables = _empty_tables(len(points), k, labels)
-        for _, (part, _) in search.leave_one_out(k, _tables_of, shared, k):
+        search = make(train, test, points)
+        shared = search.executor.share(labels)
+        tables = empty_tables(len(points), k, labels.shape[1])
+        for _, (part, _) in search.leave_one_out(k, tables_of, shared, k):
             tables += part
-        held = _counts_of_queries(search, k, labels, shared)
+        held = counts_of_queries(search, k, labels, shared)
         for count, place in zip(counts, places, strict=True):
             posterior = posteriors(tables[place], self.smoothing)
             yield int(count), _looked_up(posterior, held[:, place])
+
+    def _search(self, query: Source | None, executor: Executor) -> NeighborSearch | SubspaceSearch:
+        """Neighbours among the rows of the fit."""
+        common: Any = {
+            "normalize": self.normalize_,
+            "executor": executor,
+            "summary": self._summary,
+        }
+        if self.feature_subsets_ is None:
+            return NeighborSearch(self._train, query, **common)
+        return SubspaceSearch(self._train, query, self.feature_subsets_, **common)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -294,40 +360,6 @@ def _labels(source: Source) -> ByteArray:
     if source.Y is None:
         raise InputError("the training rows carry no labels")
     return source.Y
-
-
-def _empty_tables(n_points: int, k: int, labels: ByteArray) -> IntArray:
-    return np.zeros((n_points, 2, k + 1, labels.shape[1]), dtype=np.int64)
-
-
-def _tables_of(found: Found, block: QueryBlock, labels: ByteArray, k: int) -> tuple[IntArray, int]:
-    """Tables of a block of training rows, and how many are tied at the k-th neighbour."""
-    nearest = Found(found.distances, found.indices[:, :, :k])
-    tables = _empty_tables(found.indices.shape[1], k, labels)
-    tabulate(_counts_of(nearest, block, labels), labels[block.first : block.last], tables)
-    if found.indices.shape[2] <= k or k == 0:
-        return tables, 0
-    return tables, int(np.sum(found.distances[:, -1, k] == found.distances[:, -1, k - 1]))
-
-
-def _counts_of(found: Found, block: QueryBlock, labels: ByteArray) -> AnyArray:
-    """How many neighbours carry each label, shape (n_rows, n_points, n_labels)."""
-    n_rows, n_points, k = found.indices.shape
-    counts: AnyArray = np.zeros((n_rows, n_points, labels.shape[1]), dtype=count_dtype(k))
-    count_labels(np.ascontiguousarray(found.indices), labels, counts)
-    return counts
-
-
-def _counts_of_queries(
-    search: NeighborSearch, k: int, labels: ByteArray, shared: Any = None
-) -> AnyArray:
-    """Label counts of all queries, shape (n_queries, n_points, n_labels)."""
-    shared = search.executor.share(labels) if shared is None else shared
-    shape = (search.n_queries, search.n_points, labels.shape[1])
-    counts: AnyArray = np.zeros(shape, dtype=count_dtype(k))
-    for block, part in search.of_queries(k, _counts_of, shared):
-        counts[block.first : block.last] = part
-    return counts
 
 
 def _looked_up(posterior: FloatArray, counts: AnyArray) -> FloatArray:

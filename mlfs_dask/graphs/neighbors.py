@@ -19,7 +19,7 @@ the caller when they cannot be prepared once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -27,6 +27,7 @@ import numpy as np
 
 from mlfs_dask._typing import AnyArray, FloatArray, IntArray, Normalize
 from mlfs_dask.errors import InputError
+from mlfs_dask.graphs.distance_checks import checked_order, known_values
 from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.neighbor_tasks import (
     Plan,
@@ -38,9 +39,9 @@ from mlfs_dask.graphs.neighbor_tasks import (
     tile_postings,
 )
 from mlfs_dask.graphs.source import Source, TileItem, load_block
-from mlfs_dask.graphs.statistics import ColumnSummary, summarize_columns
+from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.bits import bit_layout
-from mlfs_dask.kernels.distances import Known, distance_rule
+from mlfs_dask.kernels.distances import distance_rule
 from mlfs_dask.kernels.neighbors import GROUP, Found
 from mlfs_dask.kernels.postings import CELL_BYTES
 
@@ -99,7 +100,7 @@ class NeighborSearch:
         self.executor = executor or get_executor()
         self.n_train = train.n_samples
         self.n_queries = 0 if query is None else query.n_samples
-        order, counts = _checked_order(order, counts, train.n_features)
+        order, counts = checked_order(order, counts, train.n_features)
         self.n_points = len(counts)
         known = known_values(train, self.executor, summary)
         asked = known
@@ -119,6 +120,8 @@ class NeighborSearch:
         plan = Plan(rule, layout, n_stored is not None, d)
         self.road: Road = "popcount" if rule.packed else "postings" if plan.sparse else "dense"
         """How distances are computed; the numbers are the same."""
+        self.roads = [self.road]
+        """The same as a list: see ``SubspaceSearch``."""
         rows = self._prepare(train, plan) if n_stored is None else self._post(train, plan, n_stored)
         self.plan = plan
         """What is compared, and how."""
@@ -189,6 +192,28 @@ class NeighborSearch:
         blocks = query_blocks(self._tile_offsets, n_workers, streamed=self._streamed)
         results = self.executor.map(task, blocks, self._plan, self._train, *shared)
         yield from zip(blocks, results, strict=True)
+
+    def over_queries(
+        self, task: Callable[..., Any], items: Sequence[Any], *shared: Any
+    ) -> Iterator[Any]:
+        """Run another task on some of the queries.
+
+        Parameters
+        ----------
+        task
+            Module-level function ``task(item, plan, train, query, *shared)`` of an item, of how
+            rows are compared, of the training rows and of the queries.
+        items
+            What the task is to do.
+        *shared
+            Further arguments, from ``executor.share``.
+
+        Yields
+        ------
+        result
+            In the order of the items.
+        """
+        return self.executor.map(task, items, self._plan, self._train, self._query, *shared)
 
     def _run(
         self, offsets: IntArray, rows: Any, task: tuple[bool, int], finish: Finish, *shared: Any
@@ -296,37 +321,9 @@ def whole_lists(found: Found, block: QueryBlock) -> Found:
     return found
 
 
-def known_values(source: Source, executor: Executor, summary: ColumnSummary | None = None) -> Known:
-    """What distances need to know of a source's columns.
-
-    Parameters
-    ----------
-    source
-        Rows.
-    executor
-        Where to run.
-    summary
-        Their summary, if it is known already.
-
-    Raises
-    ------
-    InputError
-        A feature holds an infinite value.
-    """
-    summary = summary or summarize_columns(source, executor)
-    wrong = np.flatnonzero(np.isinf(summary.low) | np.isinf(summary.high))
-    if len(wrong):
-        j = int(wrong[0])
-        name = f" ({source.feature_names[j]})" if source.feature_names else ""
-        raise InputError(
-            f"Input X contains infinity or a value too large: feature {j}{name}",
-            hint="Distances need finite values; NaN stands for a missing one.",
-            feature=j,
-        )
-    return Known(summary.low, summary.high, summary.n_missing > 0, summary.binary)
-
-
-def query_blocks(offsets: IntArray, n_workers: int, *, streamed: bool) -> list[QueryBlock]:
+def query_blocks(
+    offsets: IntArray, n_workers: int, *, streamed: bool, most: int = _STREAMED_ROWS
+) -> list[QueryBlock]:
     """Cut the rows of a source into blocks for tasks; a block lies inside one tile.
 
     Parameters
@@ -337,6 +334,8 @@ def query_blocks(offsets: IntArray, n_workers: int, *, streamed: bool) -> list[Q
         Blocks are made small enough to keep them all busy.
     streamed
         Every task prepares the training rows anew: larger blocks pay.
+    most
+        Rows of a block at most.
 
     Examples
     --------
@@ -348,6 +347,7 @@ def query_blocks(offsets: IntArray, n_workers: int, *, streamed: bool) -> list[Q
     if not streamed:
         share = -(-int(offsets[-1]) // (4 * n_workers))
         rows = min(_ROWS, max(8 * GROUP, -(-share // GROUP) * GROUP))
+    rows = min(rows, most)
     bounds = enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
     return [
         QueryBlock(first, min(first + rows, end), tile, first - start)
@@ -371,21 +371,3 @@ def local_items(source: Source, executor: Executor) -> list[TileItem]:
         return items
     blocks = executor.map(load_block, items)
     return [TileItem(0, block.shape[0], array=block) for block in blocks]
-
-
-def _checked_order(
-    order: IntArray | None, counts: IntArray | None, n_features: int
-) -> tuple[IntArray, IntArray]:
-    order = np.arange(n_features) if order is None else np.asarray(order, dtype=np.int64)
-    if order.ndim != 1 or np.any((order < 0) | (order >= n_features)):
-        raise InputError(f"order must hold feature indices from 0 to {n_features - 1}")
-    if len(np.unique(order)) != len(order):
-        raise InputError("order names a feature twice")
-    counts = np.array([len(order)]) if counts is None else np.asarray(counts, dtype=np.int64)
-    if counts.ndim != 1 or len(counts) == 0:
-        raise InputError("counts must be a non-empty list of numbers of features")
-    if counts[0] < 0 or counts[-1] > len(order) or np.any(np.diff(counts) < 0):
-        raise InputError(
-            f"counts must not decrease and lie between 0 and {len(order)}, the features in order"
-        )
-    return order, counts
