@@ -26,7 +26,9 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "mlrelieff": "mlfs_dask.selectors.mlrelieff:MLReliefF",
         "mutual-info": "mlfs_dask.selectors.baselines:MutualInformation",
         "pmu": "mlfs_dask.selectors.pmu:PMU",
+        "relief-wrapper": "mlfs_dask.selectors.relief_wrapper:ReliefWrapper",
         "spec": "mlfs_dask.selectors.spec:SPEC",
+        "spec-wrapper": "mlfs_dask.selectors.spec_wrapper:SPECWrapper",
         "variance": "mlfs_dask.selectors.baselines:Variance",
     },
     "classifiers": {

@@ -15,14 +15,21 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from mlfs_dask._typing import AnyArray, ByteArray, Conventions, FloatArray, IntArray
+from mlfs_dask._typing import (
+    AnyArray,
+    ByteArray,
+    Conventions,
+    FloatArray,
+    IntArray,
+    ProblemOrders,
+)
 from mlfs_dask.errors import InputError
 from mlfs_dask.evaluate import splits
 from mlfs_dask.evaluate.grouped import groups
@@ -38,7 +45,8 @@ class Measurement:
     Attributes
     ----------
     n_features
-        How many of the best features the classifier got.
+        How many of the best features the classifier got; with features per problem this and the
+        next two are means over the problems.
     share
         The same as a share of all features.
     cost_share
@@ -51,7 +59,7 @@ class Measurement:
         Rows (or labels) in the mean.
     """
 
-    n_features: int
+    n_features: int | float
     share: float
     cost_share: float | None
     metric: str
@@ -181,7 +189,7 @@ def select(selector: Any, train: Source) -> dict[str, Any]:
 def judge(
     classifier: Any,
     fold: tuple[Source, Source],
-    ranking: tuple[IntArray, Sequence[int]],
+    ranking: tuple[IntArray | ProblemOrders, Sequence[int]],
     metrics: Sequence[str],
     conventions: Conventions = "default",
     note: Callable[[str], None] | None = None,
@@ -195,7 +203,7 @@ def judge(
     fold
         Training and test rows with their labels.
     ranking
-        Features best first, and at how many of them to measure.
+        Features best first, and at how many of them to measure; or those of each problem.
     metrics
         Names of measures.
     conventions
@@ -211,27 +219,20 @@ def judge(
     Raises
     ------
     InputError
-        The classifier left a point out.
+        The classifier left a point out, or has no use for features per problem.
     """
     train, test = fold
     order, counts = ranking
-    found = []
+    found: list[tuple[int, Measurement]] = []
     answered = []
     for count, proba, labels, notes in _outcomes(classifier, fold, order, list(counts)):
         if note is not None:
             for text in notes:
                 note(text)
         scores = score_all(metrics, test.Y, proba, labels, conventions)
-        cost_share = _cost_share(train, order[:count])
+        extent = _extent(train, order, int(count))
         found += [
-            Measurement(
-                n_features=int(count),
-                share=int(count) / train.n_features,
-                cost_share=cost_share,
-                metric=name,
-                value=score.value,
-                n_scored=score.n_scored,
-            )
+            (int(count), Measurement(*extent, name, score.value, score.n_scored))
             for name, score in scores.items()
         ]
         answered.append(int(count))
@@ -240,7 +241,8 @@ def judge(
             f"{type(classifier).__name__}.curve answered for the counts {answered}, asked were "
             f"{list(counts)}"
         )
-    return sorted(found, key=lambda m: (counts.index(m.n_features), metrics.index(m.metric)))
+    found.sort(key=lambda pair: (counts.index(pair[0]), metrics.index(pair[1].metric)))
+    return [measurement for _, measurement in found]
 
 
 def nothing_to_judge(source: Source, metrics: Sequence[str]) -> list[Measurement]:
@@ -269,9 +271,21 @@ def higher_is_better(metric: str) -> bool:
 
 
 def _outcomes(
-    classifier: Any, fold: tuple[Source, Source], order: IntArray, counts: list[int]
+    classifier: Any,
+    fold: tuple[Source, Source],
+    order: IntArray | ProblemOrders,
+    counts: list[int],
 ) -> Iterator[tuple[int, FloatArray, ByteArray, Sequence[str]]]:
     """Scores and labels at each point; of plug-ins with scores only, 1 from 0.5 on."""
+    if isinstance(order, Mapping):
+        if not hasattr(classifier, "problem_outcomes"):
+            raise InputError(
+                f"{type(classifier).__name__} takes one ranking of the features for all labels, "
+                "the selector made one for each of its problems",
+                hint="Judge this selector by another classifier.",
+            )
+        yield from classifier.problem_outcomes(*fold, order, counts)
+        return
     if hasattr(classifier, "outcomes"):
         yield from classifier.outcomes(*fold, order, counts)
         return
@@ -279,6 +293,23 @@ def _outcomes(
     for count, proba in classifier.curve(*fold, order, counts):
         labels = (proba >= 0.5).astype(np.uint8) if decide is None else decide(proba)
         yield count, proba, labels, ()
+
+
+def _extent(
+    source: Source, order: IntArray | ProblemOrders, count: int
+) -> tuple[int | float, float, float | None]:
+    """Number of features, share and share of cost at a point; means over problems."""
+    if not isinstance(order, Mapping):
+        return count, count / source.n_features, _cost_share(source, order[:count])
+    chosen = [each[:count] for each in order.values()]
+    mean = sum(map(len, chosen)) / len(chosen)
+    costs = [_cost_share(source, features) for features in chosen]
+    known = [cost for cost in costs if cost is not None]
+    return (
+        int(mean) if mean.is_integer() else mean,
+        mean / source.n_features,
+        math.fsum(known) / len(known) if known else None,
+    )
 
 
 def _cost_share(source: Source, features: IntArray) -> float | None:

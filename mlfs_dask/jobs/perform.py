@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
 
 from mlfs_dask import registry
-from mlfs_dask._typing import IntArray
+from mlfs_dask._typing import IntArray, ProblemOrders
 from mlfs_dask.errors import StoreError
 from mlfs_dask.evaluate import protocol
 from mlfs_dask.graphs.source import Source
@@ -36,13 +36,16 @@ class Selected(Struct, frozen=True):
     Attributes
     ----------
     order
-        Features best first.
+        Features best first; a tuple for each problem if there are several.
     support
-        Features selected, ascending.
+        Features selected, ascending; likewise.
+    problems
+        Label indices of each problem; None for a selection for all labels.
     """
 
-    order: tuple[int, ...]
-    support: tuple[int, ...]
+    order: tuple[Any, ...]
+    support: tuple[Any, ...]
+    problems: tuple[tuple[int, ...], ...] | None = None
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Selected:
@@ -53,7 +56,40 @@ class Selected(Struct, frozen=True):
         record
             As `perform` returns it.
         """
-        return cls(tuple(record["order"]), tuple(record["support"]))
+        problems = record["problems"]
+        return cls(
+            tuple(record["order"]),
+            tuple(record["support"]),
+            None if problems is None else tuple(tuple(problem) for problem in problems),
+        )
+
+    def features(self, which: Literal["order", "support"]) -> IntArray | ProblemOrders:
+        """Its order, or its support, as classifiers take it.
+
+        Parameters
+        ----------
+        which
+            One of the two.
+        """
+        found = getattr(self, which)
+        if self.problems is None:
+            return np.array(found, dtype=np.int64)
+        pairs = zip(self.problems, found, strict=True)
+        return {problem: np.array(each, dtype=np.int64) for problem, each in pairs}
+
+    @property
+    def size(self) -> int:
+        """Number of features selected, rounded half up from the mean over the problems."""
+        if self.problems is None:
+            return len(self.support)
+        return int(sum(map(len, self.support)) / len(self.support) + 0.5)
+
+    @property
+    def largest(self) -> int:
+        """Number of features selected by the problem that selected most."""
+        if self.problems is None:
+            return len(self.support)
+        return max(map(len, self.support))
 
 
 def perform(
@@ -148,17 +184,16 @@ def _judge(
 
 def _points(
     job: Job, unit: Unit, selected: list[Selected], rows: Source
-) -> tuple[IntArray, list[int]]:
+) -> tuple[IntArray | ProblemOrders, list[int]]:
     """Features in the order in which the classifier gets them, and how many of them it gets."""
     if not selected:
         return np.arange(rows.n_features), [rows.n_features]
     features = job.features_of(job.selects[unit.selector])
     if features.selected:
-        support = np.array(selected[0].support, dtype=np.int64)
-        return support, [len(support)]
-    order = np.array(selected[0].order, dtype=np.int64)
+        return selected[0].features("support"), [selected[0].largest]
+    order = selected[0].features("order")
     if features.size_of is not None:
-        return order, [len(selected[-1].support)]
+        return order, [selected[-1].size]
     return order, list(counts_of(features, rows.n_features))
 
 
