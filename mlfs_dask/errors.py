@@ -14,7 +14,8 @@ One class per reaction that a handler may have::
     ├── NotFoundError (FileNotFoundError)   no such store, run or file                     exit 2
     ├── PluginError (LookupError)           unknown or clashing registry name              exit 2
     ├── MachineError (OSError)              disk full, permission denied on writing        exit 1
-    └── RunInterruptedError (RuntimeError)  stopped; the run can be resumed                exit 1
+    ├── RunInterruptedError (RuntimeError)  stopped; the run can be resumed                exit 1
+    └── LeaseLostError (RuntimeError)       another process took over the run              exit 1
 
 Each instance carries its facts as attributes of ``facts`` and survives pickling, since workers
 raise them across processes.
@@ -31,6 +32,7 @@ __all__ = [
     "DegenerateInputWarning",
     "InputError",
     "JobFileError",
+    "LeaseLostError",
     "MachineError",
     "MissingValuesError",
     "MlfsError",
@@ -199,6 +201,13 @@ class RunInterruptedError(MlfsError, RuntimeError):
     """A run that was stopped and can be resumed."""
 
     code = "interrupted"
+    exit_code = 1
+
+
+class LeaseLostError(MlfsError, RuntimeError):
+    """Another process took over the run that this one was writing."""
+
+    code = "lease_lost"
     exit_code = 1
 
 

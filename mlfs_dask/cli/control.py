@@ -64,12 +64,11 @@ def cancel(name: str, runs: Path, as_json: bool) -> None:
     Example:
       mlfs cancel quickstart
     """
-    from mlfs_dask.jobs import lock
     from mlfs_dask.jobs.cancel import request_cancel
     from mlfs_dask.jobs.rundir import find_run
 
     folder = find_run(name, runs)
-    who = lock.holder(folder.lock) or {}
+    who = folder.owner() or {}
     asked = request_cancel(folder)
     if as_json:
         print_json({"run": folder.id, "asked": asked, "holder": who if asked else None})

@@ -65,9 +65,8 @@ def _way_on(folder: RunFolder, state: dict[str, Any]) -> str | None:
 
 
 def _print_state(folder: RunFolder, state: dict[str, Any]) -> None:
-    from mlfs_dask.jobs import lock
 
-    progress, who = state["progress"], lock.holder(folder.lock)
+    progress, who = state["progress"], folder.owner()
     by = f" by process {who['pid']} on {who['host']}" if who is not None else ""
     click.echo(
         f"{folder.id}: {state['state']}{by}, {progress['done']} of {progress['total']} units, "

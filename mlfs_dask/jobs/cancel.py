@@ -40,7 +40,7 @@ def request_cancel(folder: RunFolder) -> bool:
             hint=f"`mlfs status {folder.id}` shows it.",
             state=state["state"],
         )
-    if lock.holder(folder.lock) is not None:
+    if folder.owner() is not None:
         with machine_faults("cancel", folder.cancel):
             folder.cancel.touch()
         return True

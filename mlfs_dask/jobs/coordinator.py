@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 
 from mlfs_dask.errors import RunFolderError
-from mlfs_dask.jobs import lock
 from mlfs_dask.jobs.cancel import clear_cancel
 from mlfs_dask.jobs.data import open_datasets, refuse_missing_values
 from mlfs_dask.jobs.digest import job_digest, run_id
 from mlfs_dask.jobs.driver import Driver
 from mlfs_dask.jobs.inputs import keep_files
 from mlfs_dask.jobs.journal import Journal
+from mlfs_dask.jobs.lease import Lease, own
 from mlfs_dask.jobs.manifest import check_manifest, describe_dataset, make_manifest, saved_job
 from mlfs_dask.jobs.order import Finished, Order, interrupted_error
 from mlfs_dask.jobs.plan import make_plan
@@ -69,6 +69,7 @@ def resume_run(
     command: str = "",
     progress: Progress | None = None,
     client: Any = None,
+    take_over: bool = False,
 ) -> Finished:
     """Take a run up from its folder alone.
 
@@ -86,6 +87,8 @@ def resume_run(
         Gets told how far it is.
     client
         Dask client whose cluster does the units.
+    take_over
+        Take the run from whoever owns it: for a scheduler that knows the owner before to be lost.
 
     Returns
     -------
@@ -96,6 +99,8 @@ def resume_run(
     ------
     NotFoundError, StoreError, RunFolderError
         The data are gone, or the data, the job or the versions are others than at the start.
+    LeaseLostError
+        Another process took the run over.
     RunInterruptedError, MachineError
         As in `run_job`.
     """
@@ -106,18 +111,24 @@ def resume_run(
         job = msgspec.structs.replace(job, run=msgspec.structs.replace(job.run, workers=workers))
     order = Order(
         job=job,
-        text=folder.job.read_bytes(),
+        text=b"",
         file=str(folder.job),
         runs=folder.path.parent,
         command=command,
         progress=progress or Silent(),
         client=client,
     )
-    return _run(folder, order, open_datasets(job, order.file), retry_failed=retry_failed)
+    datasets = open_datasets(job, order.file)
+    return _run(folder, order, datasets, retry_failed=retry_failed, take_over=take_over)
 
 
 def _run(
-    folder: RunFolder, order: Order, datasets: Sequence[Dataset], *, retry_failed: bool
+    folder: RunFolder,
+    order: Order,
+    datasets: Sequence[Dataset],
+    *,
+    retry_failed: bool,
+    take_over: bool = False,
 ) -> Finished:
     plan = make_plan(order.job, datasets, runs=order.runs)
     if folder.exists:
@@ -127,18 +138,23 @@ def _run(
     refuse_missing_values(order.job, datasets, order.file)
     with machine_faults("make the run folder", folder.path):
         make_parent(folder.manifest)
-    with lock.hold(folder.lock):
+    with own(folder.path, folder.lock, take_over=take_over) as lease:
         order = replace(order, job=keep_files(order.job, folder.inputs))
         if not folder.exists:
             _create(folder, order, datasets)
         clear_cancel(folder)
         replay = Replay()
-        with _log_to(folder), Journal(folder.journal, replay) as journal:
+        with _log_to(folder), _journal(folder, replay, lease) as journal:
             _refuse_other_run(folder, replay)
             replay.check(folder)
             if retry_failed:
                 replay.failed.clear()
-            return Driver(folder, order, datasets, journal, replay).run(plan)
+            return Driver(folder, order, datasets, journal, replay, lease.check).run(plan)
+
+
+def _journal(folder: RunFolder, replay: Replay, lease: Lease) -> Journal:
+    """The journal, this owner's; see `mlfs_dask.jobs.lease` for why it may be put in place anew."""
+    return Journal(folder.journal, replay, guard=lease.check, renew=lease.cut_off)
 
 
 def _is_finished(folder: RunFolder) -> bool:

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from mlfs_dask.errors import MlfsError, RunInterruptedError
+from mlfs_dask.errors import LeaseLostError, MlfsError, RunInterruptedError
 from mlfs_dask.jobs.agenda import Agenda
 from mlfs_dask.jobs.backends import Backend, InProcess, LocalProcesses, OnClient
 from mlfs_dask.jobs.cancel import cancel_flag, clear_cancel
@@ -53,6 +53,8 @@ class Driver:
         Of the run, open for writing.
     replay
         What the journal says so far; units it holds as failed are not tried again.
+    guard
+        Raises if this process may write the run no more.
     """
 
     def __init__(
@@ -62,10 +64,12 @@ class Driver:
         datasets: Sequence[Dataset],
         journal: Journal,
         replay: Replay,
+        guard: Callable[[], None],
     ) -> None:
         self._folder = folder
         self._order = order
         self._journal = journal
+        self._guard = guard
         self._units = units_of(order.job, names(datasets))
         self._sizes = {dataset.name: Sizes.of(dataset) for dataset in datasets}
         self._addresses = {d.name: Address(d.path, d.digest) for d in datasets}
@@ -96,6 +100,8 @@ class Driver:
         ------
         RunInterruptedError
             A signal or a request to cancel; what is finished is kept.
+        LeaseLostError
+            Another process took the run over.
         MachineError
             The disk is full or refuses.
         """
@@ -267,6 +273,7 @@ class Driver:
 
     def _finish(self) -> Finished:
         state: State = "partial" if self._failures else "done"
+        self._guard()
         outputs = write_results(
             self._folder, self._order.job, self._units, self._done, self._journal
         )
@@ -279,6 +286,7 @@ class Driver:
         return Finished(self._folder, state, fresh=True, failures=tuple(self._failures.values()))
 
     def _write_state(self, state: State, **facts: Any) -> None:
+        self._guard()
         self._state_written = time.monotonic()
         done, total = len(self._done), len(self._units)
         self._folder.write_state(state, done=done, total=total, **facts)
@@ -303,6 +311,8 @@ class Driver:
     def _end_early(self, error: BaseException) -> None:
         """Leave word of what ended the run, as far as the disk allows."""
         self._order.progress.end("interrupted")
+        if isinstance(error, LeaseLostError):
+            return  # the run goes on elsewhere
         interrupted = isinstance(error, KeyboardInterrupt)
         try:
             self._journal.append("stop", error=type(error).__name__, message=str(error))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from mlfs_dask.errors import RunFolderError
-from mlfs_dask.storage.atomic import machine_faults, sync_file, sync_folder
+from mlfs_dask.storage.atomic import machine_faults, new_file, sync_file, sync_folder
 
 _BATCH_SECONDS: Final = 1.0
 _CHECK: Final = b',"check":"'
@@ -117,6 +118,11 @@ class Journal:
         The journal; a torn last line is cut off.
     replay
         Told each event that stands there already, in order.
+    guard
+        Called before each line is written; raises if this process may write no more.
+    renew
+        Whether to put a copy in its place first: what another process, cut off but perhaps alive,
+        still writes then goes nowhere.
     batch_seconds
         How long a line may stay unsynced.
     """
@@ -126,8 +132,13 @@ class Journal:
         path: Path,
         replay: Callable[[dict[str, Any]], None] | None = None,
         *,
+        guard: Callable[[], None] = lambda: None,
+        renew: bool = False,
         batch_seconds: float = _BATCH_SECONDS,
     ) -> None:
+        if renew and path.exists():
+            with machine_faults("write the journal", path), new_file(path) as partial:
+                shutil.copyfile(path, partial)
         size = self._seq = 0
         for event, end in iter_journal(path):
             self._seq += 1
@@ -135,6 +146,7 @@ class Journal:
             if replay is not None:
                 replay(event)
         self._path = path
+        self._guard = guard
         self._batch_seconds = batch_seconds
         self._unsynced: list[Path] = []
         self._dirty_since: float | None = None
@@ -183,10 +195,13 @@ class Journal:
         ------
         MachineError
             The disk is full or refuses.
+        LeaseLostError
+            The run is another process's by now.
         """
         with self._lock:
             if self._fault is not None:
                 raise self._fault
+            self._guard()
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
             record = {"seq": self._seq + 1, "time": now, "event": event, **facts}
             text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)

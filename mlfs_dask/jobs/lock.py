@@ -69,7 +69,7 @@ def _lock(handle: int, path: Path) -> None:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if attempt == _ATTEMPTS:
-                raise _held_by_other(path) from None
+                raise held_by(path.parent.name, holder(path) or {}) from None
             time.sleep(_SECONDS_BETWEEN)
 
 
@@ -78,23 +78,6 @@ def _lies_at(handle: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
         return False
-
-
-def refuse_held(path: Path) -> None:
-    """Raise if some process holds a lock.
-
-    Parameters
-    ----------
-    path
-        The lock file.
-
-    Raises
-    ------
-    RunFolderError
-        Says which process.
-    """
-    if holder(path) is not None:
-        raise _held_by_other(path)
 
 
 def holder(path: Path) -> dict[str, Any] | None:
@@ -128,13 +111,20 @@ def _me() -> dict[str, Any]:
     return {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
 
 
-def _held_by_other(path: Path) -> RunFolderError:
-    other = holder(path) or {}
+def held_by(run: str, other: dict[str, Any]) -> RunFolderError:
+    """The error of a run that another process has.
+
+    Parameters
+    ----------
+    run
+        Its id.
+    other
+        As `holder` tells it.
+    """
     return RunFolderError(
-        f"the run {path.parent.name} is being written by process {other.get('pid')} on "
-        f"{other.get('host')}, since {other.get('since')}",
-        hint=f"Wait for it (`mlfs status {path.parent.name}`), or stop it: "
-        f"`mlfs cancel {path.parent.name}`.",
-        path=str(path),
+        f"the run {run} is being written by process {other.get('pid')} on {other.get('host')}, "
+        f"since {other.get('since')}",
+        hint=f"Wait for it (`mlfs status {run}`), or stop it: `mlfs cancel {run}`.",
+        run=run,
         holder=other,
     )

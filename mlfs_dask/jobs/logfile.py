@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from mlfs_dask.jobs import lock
 from mlfs_dask.jobs.rundir import RunFolder
 
 _POLL_SECONDS: Final = 0.2
@@ -55,7 +54,7 @@ def read_log(
     reader = _Reader(folder.log, start_of_last(folder.log, lines))
     while True:
         # Asked before reading: what is written until the lock is lifted is read after that.
-        ended = not follow or lock.holder(folder.lock) is None
+        ended = not follow or folder.owner() is None
         yield from reader.new()
         if ended:
             return

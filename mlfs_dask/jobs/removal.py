@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from mlfs_dask.errors import NotFoundError, RunFolderError
-from mlfs_dask.jobs import lock
+from mlfs_dask.jobs import lease, lock
 from mlfs_dask.jobs.rundir import RunFolder, find_run, runs_folder
 from mlfs_dask.storage.atomic import machine_faults, sync_folder
 
@@ -76,7 +76,7 @@ def remove_runs(
             _LOG.info("%s", error.message)
     folders = list({folder.path.resolve(): folder for folder in found}.values())
     for folder in folders:
-        lock.refuse_held(folder.lock)
+        lease.refuse_owned(folder.path, folder.lock)
     for folder in folders:
         _remove(folder)
     return folders

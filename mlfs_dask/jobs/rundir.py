@@ -27,7 +27,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from mlfs_dask.errors import NotFoundError, RunFolderError
-from mlfs_dask.jobs import lock
+from mlfs_dask.jobs import lease
 from mlfs_dask.storage.atomic import machine_faults, new_file, partial_path, remove
 
 FORMAT: Final = 1
@@ -88,6 +88,10 @@ class RunFolder:
     def exists(self) -> bool:
         """Whether a run was started here; the manifest is written last."""
         return os.path.isfile(self.manifest)  # false too where it may not be looked at
+
+    def owner(self) -> dict[str, Any] | None:
+        """Which process writes the run: ``host``, ``pid``, ``since``; None if none does."""
+        return lease.holder(self.path, self.lock)
 
     def unit_file(self, unit_id: str) -> Path:
         """Where the result of a unit lies.
@@ -164,7 +168,7 @@ class RunFolder:
             msgspec.convert(document, _State)
         except msgspec.ValidationError as error:
             raise RunFolderError(f"{self.state}: {error}", hint=CHANGED) from error
-        if document["state"] in ("queued", "running") and lock.holder(self.lock) is None:
+        if document["state"] in ("queued", "running") and self.owner() is None:
             document["state"] = "interrupted"
             # Its writer died between two writes of this file: the units say how far it came.
             document["progress"]["done"] = sum(1 for _ in self.units.glob("*.json"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mlfs_dask.errors import MachineError, NotFoundError, RunFolderError
-from mlfs_dask.jobs import lock, removal
+from mlfs_dask.jobs import lease, lock, removal
 from mlfs_dask.jobs.coordinator import Order, run_job
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.removal import clear_leftovers, remove_runs
@@ -105,7 +105,7 @@ def test_a_run_that_is_written_is_kept_and_its_writer_named(runs):
 
 
 def test_one_that_a_process_takes_up_in_between_is_kept(runs, monkeypatch):
-    monkeypatch.setattr(lock, "refuse_held", lambda path: None)
+    monkeypatch.setattr(lease, "refuse_owned", lambda run, path: None)
     with (
         lock.hold(runs / "two" / "lock"),
         pytest.raises(RunFolderError, match="being written"),
@@ -330,5 +330,5 @@ def test_who_only_asks_for_the_holder_stops_nobody(runs):
     timer.start()
     with lock.hold(path):
         timer.join()
-    lock.refuse_held(path)
+    lease.refuse_owned(runs / "one", path)
     assert RunFolder(runs / "one").exists
