@@ -36,6 +36,9 @@ SELECTORS = [
     *(("mllap", {}), ("pmu", {}), ("mdmr", {}), ("variance", {}), ("chi2", {})),
     *(("mutual-info", {}), ("mddm", {}), ("mddm", {"constraint": "proj"})),
     *(("laplacian", {}), ("laplacian", {"t": "median"}), ("laplacian", {"weights": "supervised"})),
+    *(("spec-wrapper", {"order": order}) for order in (1, 2)),
+    *(("relief-wrapper", {"order": order, "n_neighbors": 3}) for order in (1, 2)),
+    *(("mlrelieff", {"labels": labels, "n_neighbors": 3}) for labels in ("pairs", "sets")),
 ]
 
 

@@ -15,8 +15,11 @@ from mlfs_dask.selectors.laplacian import LaplacianScore
 from mlfs_dask.selectors.mddm import MDDM
 from mlfs_dask.selectors.mdmr import MDMR
 from mlfs_dask.selectors.mllap import MLLAP
+from mlfs_dask.selectors.mlrelieff import MLReliefF
 from mlfs_dask.selectors.pmu import PMU
+from mlfs_dask.selectors.relief_wrapper import ReliefWrapper
 from mlfs_dask.selectors.spec import SPEC
+from mlfs_dask.selectors.spec_wrapper import SPECWrapper
 
 CODES = "the check's target is a vector of class codes 0, 1, 2; labels are columns of 0 and 1"
 EXPECTED = dict.fromkeys(
@@ -94,8 +97,29 @@ class LaplacianOnClasses(OnClasses, LaplacianScore):
     pass
 
 
+class MLReliefFOnClasses(MLReliefF):
+    """As `SpecOnClasses`."""
+
+    def fit(self, X, y=None, **kwargs):
+        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+
+
+class ReliefWrapperOnClasses(ReliefWrapper):
+    """As `SpecOnClasses`."""
+
+    def fit(self, X, y=None, **kwargs):
+        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+
+
+class SPECWrapperOnClasses(SPECWrapper):
+    """As `SpecOnClasses`."""
+
+    def fit(self, X, y=None, **kwargs):
+        return super().fit(X, None if y is None else as_labels(y), **kwargs)
+
+
 @parametrize_with_checks(
-    [SPEC(), MLLAP(), PMU(), MDMR()], expected_failed_checks=lambda estimator: EXPECTED
+    [SPEC(), MLLAP(), PMU(), MDMR(), MLReliefF()], expected_failed_checks=lambda estimator: EXPECTED
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
@@ -109,6 +133,7 @@ NO_NUMBERS = "objects that are no numbers are refused by InputError, which is no
         *(SpecOnClasses(), MllapOnClasses(), PmuOnClasses(), MdmrOnClasses(), MddmOnClasses()),
         *(LaplacianOnClasses(), VarianceOnClasses()),
         *(ChiSquaredOnClasses(), MutualInformationOnClasses()),
+        *(MLReliefFOnClasses(), ReliefWrapperOnClasses(), SPECWrapperOnClasses()),
     ],
     expected_failed_checks=lambda estimator: {"check_dtype_object": NO_NUMBERS},
 )
