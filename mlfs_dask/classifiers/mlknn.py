@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from mlfs_dask._typing import (
     AnyArray,
-    ByteArray,
     Conventions,
     FloatArray,
     Impute,
@@ -19,18 +15,17 @@ from mlfs_dask._typing import (
     Normalize,
     ProblemOrders,
 )
-from mlfs_dask.classifiers.base import BaseClassifier, Outcome, fill_values, orders_by_label
-from mlfs_dask.classifiers.label_counts import counts_of_queries, empty_tables, tables_of
-from mlfs_dask.errors import DegenerateInputWarning, InputError
-from mlfs_dask.graphs.executor import Executor, get_executor
-from mlfs_dask.graphs.neighbors import NeighborSearch
+from mlfs_dask.classifiers.base import Outcome, orders_by_label
+from mlfs_dask.classifiers.checks import check_smoothing
+from mlfs_dask.classifiers.curves import outcomes_of, tied_share
+from mlfs_dask.classifiers.neighbors import Answers, NeighborClassifier, Rows, Searched
+from mlfs_dask.graphs.label_counts import Tables, counts_of_queries, tables_of_training
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.statistics import summarize_columns
 from mlfs_dask.graphs.subspaces import SubspaceSearch
 from mlfs_dask.kernels.mlknn import posteriors
 
 
-class MLkNN(BaseClassifier):
+class MLkNN(NeighborClassifier):
     """Multi-label k nearest neighbours.
 
     The count of a label among the k nearest training rows decides, by Bayes' rule with
@@ -50,8 +45,7 @@ class MLkNN(BaseClassifier):
         constant features 0 (Mulan, WEKA). ``"none"``: as given (the authors' MATLAB package). The
         default, None, is ``"none"`` with ``conventions = "zhang"``, else ``"minmax"``.
     conventions
-        ``"default"``, ``"mulan"``, ``"zhang"`` or ``"sklearn"``: whose habits to follow; only
-        ``"zhang"`` differs here.
+        ``"default"``, ``"mulan"``, ``"zhang"`` or ``"sklearn"``: whose habits to follow; see Notes.
     impute
         ``"mean"``: missing values are replaced by the training mean (nominal: the mode) first.
     threshold
@@ -94,6 +88,18 @@ class MLkNN(BaseClassifier):
 
     Notes
     -----
+    Conventions:
+
+    - ``default``: distances on min-max scaled features; of rows equally far away the first counts;
+      a posterior of exactly 0.5 is "present".
+    - ``mulan``: the same. Mulan takes its search's own order of ties and tosses a coin at 0.5, so
+      only rows without ties are comparable; see ``tied_share_`` and ``tied_rows``.
+    - ``zhang``: distances on the values as given (the authors' MATLAB package).
+    - ``sklearn``: as ``default``.
+
+    Rows without labels train like others. How measures treat rows without labels, and where
+    coverage begins to count, is decided by the conventions of the evaluation.
+
     O(n² d) to fit, O(n d + k q) per row to predict, never more than blocks of the distances in
     memory.
 
@@ -123,122 +129,22 @@ class MLkNN(BaseClassifier):
         self.impute = impute
         self.threshold = threshold
 
-    def fit(
-        self,
-        X: Any,
-        Y: Any = None,
-        *,
-        feature_kind: Any = None,
-        feature_subsets: Any = None,
-    ) -> Self:
-        """Count labels among the neighbours of the training rows.
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_smoothing(self.smoothing)
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, dask array, Dataset or Source, shape (n_samples, n_features)
-            Numbers; NaN is missing.
-        Y : array-like of 0/1, shape (n_samples, n_labels), optional
-            Defaults to the labels of a Dataset or Source.
-        feature_kind : array-like of int, shape (n_features,), optional
-            0 numeric, 1 nominal; defaults to what a Dataset says, else numeric.
-        feature_subsets : sequence or mapping of arrays of int, optional
-            Features of each label, by position or by ``(label,)``: it is predicted by ML-kNN
-            restricted to them, neighbours and tables included. Distances are summed in the order
-            given.
-        """
-        self._check_parameters()
-        source = self._training_source(X, Y, feature_kind)
-        self.feature_subsets_ = None
-        if feature_subsets is not None:
-            self.feature_subsets_ = orders_by_label(
-                feature_subsets, self.n_labels_, source.n_features
-            )
-        executor = get_executor()
-        self._fill = fill_values(source, self.impute, executor)
-        self._train = source = source if self._fill is None else source.filled(self._fill)
-        self._summary = summarize_columns(source, executor)
-        self.n_neighbors_ = k = self._usable_neighbors(source.n_samples)
-        self.normalize_ = self._normalization()
-        search = self._search(None, executor)
-        self.road_ = ", ".join(search.roads)
-        labels = _labels(source)
-        shared = executor.share(labels)
-        more = min(k + 1, source.n_samples - 1)
-        tables, tied = empty_tables(1, k, self.n_labels_), []
-        for _, (part, part_tied) in search.leave_one_out(more, tables_of, shared, k):
-            tables += part
-            tied.append(part_tied)
-        self.tables_ = tables[0]
-        self.posterior_ = posteriors(self.tables_, self.smoothing)
-        with_label = self.tables_[1].sum(axis=0)
-        self.prior_ = (self.smoothing + with_label) / (2 * self.smoothing + source.n_samples)
-        share = float(np.sum(tied, axis=0).mean()) / source.n_samples
-        self.tied_share_ = share if more > k else float("nan")
-        return self
+    def _learn(self, searched: Searched) -> Tables:
+        return tables_of_training(searched.search, searched.rows.k, searched.rows.labels)
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Posterior probability of each label.
+    def _answer(self, searched: Searched, learned: Tables) -> Answers:
+        counts, _, tied = counts_of_queries(searched.search, searched.rows.k, searched.rows.labels)
+        proba = np.empty(counts.shape)
+        for point, table in enumerate(learned.tables):
+            proba[:, point] = _looked_up(posteriors(table, self.smoothing), counts[:, point])
+        return Answers(proba, self.decide(proba), tied)
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            As in ``fit``.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_labels)
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            ``fit`` has not been called.
-        InputError
-            Another number of features.
-        """
-        query = self._query_source(X)
-        query = query if self._fill is None else query.filled(self._fill)
-        search = self._search(query, get_executor())
-        counts = counts_of_queries(search, self.n_neighbors_, _labels(self._train))
-        return _looked_up(self.posterior_, counts[:, 0])
-
-    def curve(
-        self, train: Source, test: Source, order: IntArray, counts: Sequence[int]
-    ) -> Iterator[tuple[int, FloatArray]]:
-        """Probabilities of test rows with the first c features of an order, for several c.
-
-        One pass over the pairs of rows serves all points: distances grow feature by feature. Each
-        point equals a separate fit to these features in this order, bit for bit. The estimator
-        itself stays as it is.
-
-        Parameters
-        ----------
-        train
-            Training rows with labels.
-        test
-            Rows to predict; their labels are not looked at.
-        order : ndarray of int64, shape (n_ordered,)
-            Features, the most important first; distances are summed in this order. For an unordered
-            set give its features by index and its size as the only count.
-        counts
-            Numbers of leading features, 0 to n_ordered.
-
-        Yields
-        ------
-        count : int
-            In the order given.
-        proba : ndarray of float64, shape (n_test, n_labels)
-
-        Raises
-        ------
-        InputError
-            No labels, or orders and counts that do not fit.
-        """
-
-        def search(train: Source, test: Source, points: IntArray) -> NeighborSearch:
-            normalize = self._normalization()
-            return NeighborSearch(train, test, order=order, counts=points, normalize=normalize)
-
-        return self._curve(train, test, counts, search)
+    def _tied_in_training(self, learned: Tables) -> FloatArray:
+        return learned.tied
 
     def problem_outcomes(
         self, train: Source, test: Source, orders: ProblemOrders, counts: Sequence[int]
@@ -268,98 +174,39 @@ class MLkNN(BaseClassifier):
         InputError
             Orders that are not one per label, or do not fit.
         """
-        by_label = orders_by_label(orders, _labels(train).shape[1], train.n_features)
-
-        def search(train: Source, test: Source, points: IntArray) -> SubspaceSearch:
-            normalize = self._normalization()
-            return SubspaceSearch(train, test, by_label, points, normalize=normalize)
-
-        for count, proba in self._curve(train, test, counts, search):
-            yield Outcome(count, proba, self.decide(proba))
-
-    def _curve(
-        self,
-        train: Source,
-        test: Source,
-        counts: Sequence[int],
-        make: Callable[[Source, Source, IntArray], NeighborSearch | SubspaceSearch],
-    ) -> Iterator[tuple[int, FloatArray]]:
-        self._check_parameters()
-        fill = fill_values(train, self.impute, get_executor())
-        if fill is not None:
-            train, test = train.filled(fill), test.filled(fill)
-        labels = _labels(train)
-        k = self._usable_neighbors(train.n_samples)
+        rows = self._rows(train, test)
+        by_label = orders_by_label(orders, rows.labels.shape[1], train.n_features)
         points, places = np.unique(np.asarray(counts, dtype=np.int64), return_inverse=True)
-        search = make(train, test, points)
-        shared = search.executor.share(labels)
-        tables = empty_tables(len(points), k, labels.shape[1])
-        for _, (part, _) in search.leave_one_out(k, tables_of, shared, k):
-            tables += part
-        held = counts_of_queries(search, k, labels, shared)
-        for count, place in zip(counts, places, strict=True):
-            posterior = posteriors(tables[place], self.smoothing)
-            yield int(count), _looked_up(posterior, held[:, place])
+        curve = self._learned_curve(self._searched_by_label(rows, by_label, points), places)
+        yield from outcomes_of(curve, rows.k, counts)
 
-    def _search(self, query: Source | None, executor: Executor) -> NeighborSearch | SubspaceSearch:
-        """Neighbours among the rows of the fit."""
-        common: Any = {
-            "normalize": self.normalize_,
-            "executor": executor,
-            "summary": self._summary,
-        }
-        if self.feature_subsets_ is None:
-            return NeighborSearch(self._train, query, **common)
-        return SubspaceSearch(self._train, query, self.feature_subsets_, **common)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def _normalization(self) -> Normalize:
-        if self.normalize is not None:
-            return self.normalize
-        return "none" if self.conventions == "zhang" else "minmax"
-
-    def _usable_neighbors(self, n_train: int) -> int:
-        if self.n_neighbors < n_train:
-            return self.n_neighbors
-        warnings.warn(
-            f"n_neighbors = {self.n_neighbors} with {n_train} training rows: each row has only "
-            f"{n_train - 1} others, so {n_train - 1} neighbours are used",
-            DegenerateInputWarning,
-            stacklevel=3,
+    def _searched_by_label(
+        self, rows: Rows, orders: Sequence[IntArray], points: IntArray | None
+    ) -> Searched:
+        search = SubspaceSearch(
+            rows.train,
+            rows.query,
+            orders,
+            points,
+            normalize=self._normalization(),
+            summary=rows.summary,
         )
-        return n_train - 1
+        return Searched(rows, search, None, np.zeros(1, np.int64) if points is None else points)
 
-    def _check_parameters(self) -> None:
-        k, s, threshold = self.n_neighbors, self.smoothing, self.threshold
-        if not _is_a(numbers.Integral, k) or k < 1:
-            raise InputError(f"n_neighbors = {k!r}: expected an integer of at least 1")
-        if not _is_a(numbers.Real, s) or not 0 <= s < np.inf:
-            raise InputError(f"smoothing = {s!r}: expected a finite number of at least 0")
-        if not _is_a(numbers.Real, threshold) or not 0 <= threshold <= 1:
-            raise InputError(f"threshold = {threshold!r}: expected a probability from 0 to 1")
-        _check_choice("normalize", self.normalize, (None, "minmax", "none"))
-        _check_choice("conventions", self.conventions, ("default", "mulan", "zhang", "sklearn"))
-        _check_choice("impute", self.impute, ("none", "mean"))
+    def _searches(self, query: Source | None) -> Iterator[Searched]:
+        subsets = self.feature_subsets_
+        if subsets is None:
+            yield from super()._searches(query)
+            return
+        yield self._searched_by_label(self._fitted_rows(query), subsets, None)
 
-
-def _is_a(kind: type, value: Any) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if value not in allowed:
-        names = ", ".join(repr(choice) for choice in allowed)
-        raise InputError(f"{name} = {value!r}: expected one of {names}")
-
-
-def _labels(source: Source) -> ByteArray:
-    if source.Y is None:
-        raise InputError("the training rows carry no labels")
-    return source.Y
+    def _show(self, learned: Sequence[Tables]) -> None:
+        [(tables, tied)] = learned
+        self.tables_ = tables[0]
+        self.posterior_ = posteriors(self.tables_, self.smoothing)
+        n, with_label = self._train.n_samples, self.tables_[1].sum(axis=0)
+        self.prior_ = (self.smoothing + with_label) / (2 * self.smoothing + n)
+        self.tied_share_ = tied_share([tied[0]], n, self.n_neighbors_)
 
 
 def _looked_up(posterior: FloatArray, counts: AnyArray) -> FloatArray:

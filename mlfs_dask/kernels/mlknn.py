@@ -40,6 +40,35 @@ def count_labels(index: IntArray, labels: ByteArray, counts: AnyArray) -> None:
 
 
 @jit
+def count_within(
+    totals: AnyArray, bounds: FloatArray, labels: ByteArray, counts: AnyArray, sizes: IntArray
+) -> None:
+    """Count the labels among all rows that are no farther away than a bound.
+
+    Parameters
+    ----------
+    totals : ndarray, shape (n_rows, >= n_train)
+        Squared distances to the training rows.
+    bounds : ndarray of float64, shape (n_rows,)
+        Squared distances up to which rows count.
+    labels : ndarray of uint8, shape (n_train, n_labels)
+        0 or 1.
+    counts : ndarray of an unsigned type, shape (n_rows, n_labels)
+        Zeros; filled.
+    sizes : ndarray of int64, shape (n_rows,)
+        Zeros; filled with the numbers of rows that count.
+    """
+    for i in range(len(bounds)):
+        total, out, bound = totals[i], counts[i], bounds[i]
+        for j in range(len(labels)):
+            if total[j] <= bound:
+                sizes[i] += 1
+                row = labels[j]
+                for label in range(len(row)):
+                    out[label] += row[label]
+
+
+@jit
 def tabulate(counts: AnyArray, labels: ByteArray, tables: IntArray) -> None:
     """Count training rows by point, label, whether they have it, and how many neighbours do.
 

@@ -138,7 +138,7 @@ def test_bits_do_not_depend_on_workers_tiles_or_memory(kind, monkeypatch):
     monkeypatch.setattr(subspaces, "PREPARED_BYTES", 0)
     assert proba(32) == expected
     monkeypatch.setattr(subspaces, "LISTS_BYTES", 1)
-    for module in ("mlfs_dask.classifiers.mlknn", "mlfs_dask.graphs.subspaces"):
+    for module in ("mlfs_dask.classifiers.neighbors", "mlfs_dask.graphs.subspaces"):
         monkeypatch.setattr(f"{module}.get_executor", lambda: Shuffled(1))
     assert proba(32) == expected
 
