@@ -10,7 +10,8 @@ One class per reaction that a handler may have::
     │   │   └── StoreCorruptError           a store that lost or changed bytes             exit 2
     │   ├── JobFileError                    all problems of a job file in one report       exit 2
     │   ├── PlanError                       a plan that cannot fit                         exit 2
-    │   └── RunFolderError                  a run folder that cannot be continued          exit 2
+    │   ├── RunFolderError                  a run folder that cannot be continued          exit 2
+    │   └── ClusterError                    a cluster that is not there or not fit         exit 2
     ├── NotFoundError (FileNotFoundError)   no such store, run or file                     exit 2
     ├── PluginError (LookupError)           unknown or clashing registry name              exit 2
     ├── MachineError (OSError)              disk full, permission denied on writing        exit 1
@@ -28,6 +29,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 __all__ = [
+    "ClusterError",
     "DataFileError",
     "DegenerateInputWarning",
     "InputError",
@@ -174,6 +176,12 @@ class RunFolderError(InputError):
     """A run folder that was changed, belongs to another job, or is being written by another."""
 
     code = "run-folder"
+
+
+class ClusterError(InputError):
+    """A cluster that cannot be reached, must not be trusted, or runs other versions."""
+
+    code = "cluster"
 
 
 class NotFoundError(MlfsError, FileNotFoundError):

@@ -65,8 +65,8 @@ def test_wheel_holds_the_package_its_declarations_and_the_licence(wheel: Path) -
         relative = path.relative_to(ROOT).as_posix()
         if relative.startswith("mlfs_dask/"):
             expected.add(relative)
-        elif relative.startswith(("jobs/", "storage/catalogue/")) or (
-            relative == "storage/layout-v1.json"
+        elif relative.startswith(("jobs/", "storage/catalogue/", "deploy/profiles/")) or (
+            relative in ("storage/layout-v1.json", "deploy/dask.yaml")
         ):
             expected.add(f"mlfs_dask/_declarations/{relative}")
     assert shipped == expected

@@ -23,6 +23,7 @@ __all__ = ["main", "mlfs"]
 
 _COMMANDS = {
     "cancel": "mlfs_dask.cli.control:cancel",
+    "cluster": "mlfs_dask.cli.cluster:cluster",
     "compare": "mlfs_dask.cli.compare:compare",
     "data": "mlfs_dask.cli.data:data",
     "init": "mlfs_dask.cli.init:init",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,6 +11,7 @@ from mlfs_dask.cli.finish import finish
 from mlfs_dask.cli.going_on import naming_the_way_on, resume_words
 from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.runs import runs_option
+from mlfs_dask.cli.where import cluster_client, cluster_options, flags_of
 
 
 @click.command()
@@ -20,32 +22,48 @@ from mlfs_dask.cli.runs import runs_option
     type=click.IntRange(min=0),
     help="Worker processes; 0 runs in this process. By default as the run was started.",
 )
+@cluster_options
 @runs_option
 @json_option
-def resume(name: str, retry_failed: bool, workers: int | None, runs: Path, as_json: bool) -> None:
+def resume(
+    name: str,
+    retry_failed: bool,
+    workers: int | None,
+    where: dict[str, Any],
+    runs: Path,
+    as_json: bool,
+) -> None:
     """Take a run up where it was left, from its folder alone.
 
     RUN is an id, a unique beginning of one, or a path. Units that are finished are not run again;
-    those that failed only with --retry-failed. A finished run is shown again without any work.
+    those that failed only with --retry-failed. A finished run is shown again without any work. It
+    may go on elsewhere than it began: in this process, on workers, on a cluster.
 
     \b
     Example:
       mlfs resume quickstart
       mlfs resume quickstart --retry-failed --workers 2
+      mlfs resume quickstart --profile local
     """
     from mlfs_dask.cli.progress import make_progress
     from mlfs_dask.jobs.coordinator import resume_run
     from mlfs_dask.jobs.rundir import find_run
 
     folder = find_run(name, runs)
-    command = resume_words(folder.id, folder.path.parent, retry_failed=retry_failed)
-    with naming_the_way_on(lambda: folder.id, lambda: command):
+    command = resume_words(
+        folder.id, folder.path.parent, retry_failed=retry_failed, where=flags_of(where)
+    )
+    with (
+        naming_the_way_on(lambda: folder.id, lambda: command),
+        cluster_client(where, workers=workers) as client,
+    ):
         finished = resume_run(
             folder,
             retry_failed=retry_failed,
             workers=workers,
             command=command,
             progress=make_progress(),
+            client=client,
         )
     finish(finished, as_json=as_json, again="there is nothing left to do")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 
-def resume_words(run: str, runs: Path, *, retry_failed: bool = False) -> str:
+def resume_words(
+    run: str, runs: Path, *, retry_failed: bool = False, where: Sequence[str] = ()
+) -> str:
     """The command that takes a run up, as a user would type it.
 
     Parameters
@@ -18,6 +20,8 @@ def resume_words(run: str, runs: Path, *, retry_failed: bool = False) -> str:
         Folder of all runs.
     retry_failed
         Whether failed units are to be tried again.
+    where
+        Flags that name a cluster.
 
     Examples
     --------
@@ -27,7 +31,7 @@ def resume_words(run: str, runs: Path, *, retry_failed: bool = False) -> str:
     import shlex
 
     again = ("--retry-failed",) if retry_failed else ()
-    return shlex.join(("mlfs", "resume", run, *again, "--runs", str(runs)))
+    return shlex.join(("mlfs", "resume", run, *again, *where, "--runs", str(runs)))
 
 
 @contextmanager

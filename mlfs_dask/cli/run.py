@@ -11,6 +11,7 @@ from mlfs_dask.cli.finish import finish
 from mlfs_dask.cli.going_on import naming_the_way_on, resume_words
 from mlfs_dask.cli.output import json_option, print_json, print_table
 from mlfs_dask.cli.runs import runs_option
+from mlfs_dask.cli.where import cluster_client, cluster_options, flags_of
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.plan import Plan
@@ -35,6 +36,7 @@ workers_option = click.option(
 @job_argument
 @set_option
 @workers_option
+@cluster_options
 @click.option("--force", is_flag=True, help="Start a new run even if this job has one.")
 @runs_option
 @json_option
@@ -42,6 +44,7 @@ def run(
     job: Path,
     overrides: tuple[str, ...],
     workers: int | None,
+    where: dict[str, Any],
     force: bool,
     runs: Path,
     as_json: bool,
@@ -49,12 +52,15 @@ def run(
     """Run a job file, or take its run up where it was left.
 
     JOB is a job file, or the name of one that comes with the package. Its run lies in a folder of
-    its own below --runs; a job that is finished is shown again without any work.
+    its own below --runs; a job that is finished is shown again without any work. On a cluster
+    (--scheduler, --scheduler-file, --profile or $DASK_SCHEDULER_ADDRESS) its workers do the work,
+    and this command waits for them.
 
     \b
     Example:
       mlfs run jobs/quickstart.toml
       mlfs run emotions-spectral --set evaluate.split.repeats=5 --workers 2
+      mlfs run emotions-spectral --profile local
     """
     from mlfs_dask.cli.progress import make_progress
     from mlfs_dask.jobs.coordinator import Order, resume_command, run_job
@@ -64,21 +70,25 @@ def run(
     checked = _read(path, overrides, workers)
     words = ["mlfs", "run", str(job), *(w for text in overrides for w in ("--set", text))]
     progress = make_progress()
-    order = Order(
-        job=checked,
-        text=path.read_bytes(),
-        file=str(path),
-        runs=runs,
-        force=force,
-        progress=progress,
-    )
 
     def command() -> str:
         if progress.run is not None:
-            return resume_words(progress.run, runs)
-        return resume_command(*words, "--runs", str(runs))
+            return resume_words(progress.run, runs, where=flags_of(where))
+        return resume_command(*words, *flags_of(where), "--runs", str(runs))
 
-    with naming_the_way_on(lambda: progress.run or checked.name, command):
+    with (
+        naming_the_way_on(lambda: progress.run or checked.name, command),
+        cluster_client(where, workers=workers) as client,
+    ):
+        order = Order(
+            job=checked,
+            text=path.read_bytes(),
+            file=str(path),
+            runs=runs,
+            force=force,
+            progress=progress,
+            client=client,
+        )
         finished = run_job(order)
     finish(finished, as_json=as_json, again="--force runs it again")
 
