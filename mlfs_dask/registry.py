@@ -32,6 +32,9 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "variance": "mlfs_dask.selectors.baselines:Variance",
     },
     "classifiers": {
+        "brknn": "mlfs_dask.classifiers.brknn:BRkNN",
+        "dmlknn": "mlfs_dask.classifiers.dmlknn:DMLkNN",
+        "iblr": "mlfs_dask.classifiers.iblr:IBLR",
         "mlknn": "mlfs_dask.classifiers.mlknn:MLkNN",
     },
     "readers": {},

@@ -153,7 +153,8 @@ def imputation_values(source: Source, executor: Executor | None = None) -> Float
     summary = summarize_columns(source, executor)
     known = summary.n_samples - summary.n_missing
     values = np.where(known > 0, summary.total / np.maximum(known, 1), 0.0)
-    nominal = np.flatnonzero((source.feature_kind == NOMINAL) & (summary.n_missing > 0))
+    # Also those that miss nothing here: test rows may.
+    nominal = np.flatnonzero(source.feature_kind == NOMINAL)
     if len(nominal):
         values[nominal] = _modes(source, nominal, executor or get_executor())
     return values
