@@ -42,6 +42,40 @@ def check_whole(name: str, value: Any, least: int) -> None:
         raise InputError(f"{name} = {value!r}: expected an integer of at least {least}")
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Refuse anything but a finite number above 0.
+
+    Parameters
+    ----------
+    name, value
+        Of a parameter.
+
+    Raises
+    ------
+    InputError
+        It is something else.
+    """
+    if not is_a(numbers.Real, value) or not 0 < value < np.inf:
+        raise InputError(f"{name} = {value!r}: expected a finite number above 0")
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Refuse anything but a finite number of at least 0.
+
+    Parameters
+    ----------
+    name, value
+        Of a parameter.
+
+    Raises
+    ------
+    InputError
+        It is something else.
+    """
+    if not is_a(numbers.Real, value) or not 0 <= value < np.inf:
+        raise InputError(f"{name} = {value!r}: expected a finite number of at least 0")
+
+
 def check_smoothing(value: Any) -> None:
     """Refuse anything but a finite number of at least 0.
 
@@ -55,8 +89,7 @@ def check_smoothing(value: Any) -> None:
     InputError
         It is something else.
     """
-    if not is_a(numbers.Real, value) or not 0 <= value < np.inf:
-        raise InputError(f"smoothing = {value!r}: expected a finite number of at least 0")
+    check_not_negative("smoothing", value)
 
 
 def check_threshold(value: Any) -> None:
