@@ -70,7 +70,7 @@ def read_features(raw: Any, path: str, problems: Problems) -> dict[str, Any]:
 
 
 def inherit(clean: dict[str, Any]) -> None:
-    """Fill what methods inherit: imputation from [data], scaling from the conventions.
+    """Fill what methods inherit: imputation from [data], conventions and, by these, scaling.
 
     Parameters
     ----------
@@ -84,9 +84,11 @@ def inherit(clean: dict[str, Any]) -> None:
         if select.get("prefilter") is not None:
             own = select["params"].get("impute", impute)
             _inherit("selectors", select["prefilter"], {"impute": own})
-    scaling = "none" if evaluate.get("conventions") == "zhang" else "minmax"
     for method in evaluate.get("classifier", []):
-        _inherit("classifiers", method, {"impute": impute, "normalize": scaling})
+        conventions = method["params"].get("conventions", evaluate.get("conventions", "default"))
+        scaling = "none" if conventions == "zhang" else "minmax"
+        values = {"impute": impute, "normalize": scaling, "conventions": conventions}
+        _inherit("classifiers", method, values)
 
 
 def _inherit(kind: registry.Kind, method: dict[str, Any], values: dict[str, Any]) -> None:

@@ -90,7 +90,7 @@ def write_results(
         sha256 of results.json, evaluation.csv and tests.json, by name.
     """
     finished = [unit for unit in units if unit.id in done]
-    head = {"format": FORMAT, "run": folder.id}
+    head = {"format": FORMAT, "run": folder.id, **_judges(job)}
     selections = (
         _selection(job, unit, read_unit(folder, unit.id))
         for unit in finished
@@ -140,6 +140,17 @@ def read_unit(folder: RunFolder, unit_id: str) -> dict[str, Any]:
     """
     result: dict[str, Any] = read_json(folder.unit_file(unit_id))["result"]
     return result
+
+
+def _judges(job: Job) -> dict[str, Any]:
+    """By whose conventions, and by which classifiers, the selections were judged."""
+    return {
+        "conventions": None if job.evaluate is None else job.evaluate.conventions,
+        "classifiers": [
+            {"classifier": label, "method": method.method, "params": to_builtins(method.params)}
+            for label, method in job.classifiers.items()
+        ],
+    }
 
 
 def _selection(job: Job, unit: Unit, record: dict[str, Any]) -> dict[str, Any]:

@@ -53,6 +53,10 @@ def test_a_run_leaves_the_files_of_the_contract(run_tiny):
 def test_results_hold_what_the_contract_says(run_tiny):
     document = json.loads(run_tiny().folder.results.read_bytes())
     assert (document["format"], len(document["selections"])) == (1, 14)
+    assert document["conventions"] == "default"
+    (judge,) = document["classifiers"]
+    assert (judge["classifier"], judge["method"]) == ("mlknn [n_neighbors=3]", "mlknn")
+    assert (judge["params"]["conventions"], judge["params"]["n_neighbors"]) == ("default", 3)
     for selection in document["selections"]:
         assert list(selection) == [
             *("dataset", "selector", "method", "params", "repeat", "fold", "problems", "order"),

@@ -222,6 +222,16 @@ def test_conventions_of_zhang_take_values_as_given_unless_told_otherwise():
     assert job.evaluate.classifier[0].params["normalize"] == "minmax"
 
 
+def test_classifiers_follow_the_conventions_of_the_evaluation_unless_they_have_their_own():
+    job = parse_job(EVALUATED.encode(), "x.toml", ["evaluate.conventions=mulan"])
+    assert job.evaluate.classifier[0].params["conventions"] == "mulan"
+    own = "evaluate.classifier.0.conventions=zhang"
+    job = parse_job(EVALUATED.encode(), "x.toml", [own])
+    assert job.evaluate.conventions == "default"
+    params = job.evaluate.classifier[0].params
+    assert (params["conventions"], params["normalize"]) == ("zhang", "none")
+
+
 def test_imputation_of_the_data_is_inherited_unless_a_method_has_its_own():
     job = parse_job(EVALUATED.encode(), "x.toml", ["data.impute=mean", "select.0.impute=none"])
     assert job.select[0].params["impute"] == "none"
