@@ -26,6 +26,7 @@ _COMMANDS = {
     "cluster": "mlfs_dask.cli.cluster:cluster",
     "compare": "mlfs_dask.cli.compare:compare",
     "data": "mlfs_dask.cli.data:data",
+    "doctor": "mlfs_dask.cli.doctor:doctor",
     "init": "mlfs_dask.cli.init:init",
     "list": "mlfs_dask.cli.listing:list_runs",
     "logs": "mlfs_dask.cli.logs:logs",

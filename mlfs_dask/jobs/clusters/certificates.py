@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import shutil
+import ssl
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -81,6 +82,29 @@ def files_in(folder: Path) -> TlsFiles:
         cert=str(folder / "cert.pem"),
         key=str(folder / "key.pem"),
     )
+
+
+def expiry(certificate: str) -> float | None:
+    """When a certificate expires, in seconds since 1970; None where `openssl` cannot say.
+
+    Parameters
+    ----------
+    certificate
+        PEM file.
+    """
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        return None
+    done = subprocess.run(
+        [openssl, "x509", "-noout", "-enddate", "-in", certificate],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    _, found, date = done.stdout.strip().partition("notAfter=")
+    return ssl.cert_time_to_seconds(date) if found else None
 
 
 def _make(openssl: str, folder: Path, hosts: Iterable[str]) -> None:

@@ -1,0 +1,85 @@
+"""``mlfs doctor``: whether this machine, or a cluster, is fit for jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlfs_dask.cli.output import json_option, print_json
+from mlfs_dask.cli.runs import runs_option
+from mlfs_dask.cli.where import cluster_options, target_of
+
+if TYPE_CHECKING:
+    from mlfs_dask.jobs.clusters.doctor import Diagnosis, Store
+
+_PROBLEM_EXIT_CODE = 2
+
+
+@click.command()
+@cluster_options
+@click.option("--store", help="Name or path of a store that all workers must see.")
+@runs_option
+@json_option
+def doctor(where: dict[str, Any], store: str | None, runs: Path, as_json: bool) -> None:
+    """Look for what would make jobs fail, slow or different, and say what to do about it.
+
+    With --scheduler, --scheduler-file, --profile or $DASK_SCHEDULER_ADDRESS: versions of client,
+    scheduler and workers, whether all see the store and the folder of runs, clocks, threads, memory
+    limits, disks, TLS, compiled kernels, how many lost workers the scheduler forgives. Without:
+    this machine. The exit code is 2 if anything is a problem.
+
+    \b
+    Example:
+      mlfs doctor
+      mlfs doctor --profile slurm --store emotions
+    """
+    from mlfs_dask.jobs.clusters.connect import connected
+    from mlfs_dask.jobs.clusters.doctor import examine_cluster, examine_machine
+    from mlfs_dask.storage.catalogue import stores_folder
+
+    used = _look_at(store)
+    target = target_of(where)
+    if target is None:
+        diagnosis = examine_machine(runs, stores_folder(), used)
+    else:
+        with connected(target, check_versions=False) as client:
+            diagnosis = examine_cluster(client, target, runs, used)
+    if as_json:
+        print_json(_document(diagnosis))
+    else:
+        _print(diagnosis)
+    if diagnosis.count("problem"):
+        raise click.exceptions.Exit(_PROBLEM_EXIT_CODE)
+
+
+def _look_at(store: str | None) -> Store | None:
+    if store is None:
+        return None
+    from mlfs_dask.jobs.clusters.doctor import Store
+    from mlfs_dask.storage.catalogue import resolve_store
+    from mlfs_dask.storage.store import open_store
+
+    opened = open_store(resolve_store(store, ingest_missing=False))
+    return Store(opened.path, opened.digest)
+
+
+def _document(diagnosis: Diagnosis) -> dict[str, Any]:
+    import msgspec
+
+    document: dict[str, Any] = msgspec.to_builtins(diagnosis)
+    return {"fit": diagnosis.count("problem") == 0, **document}
+
+
+def _print(diagnosis: Diagnosis) -> None:
+    for finding in diagnosis.findings:
+        click.echo(f"{finding.level:8} {finding.check:11} {finding.message}")
+        if finding.fix:
+            click.echo(f"{'':20} -> {finding.fix}")
+    counts = [
+        f"{n} {level}{'' if n == 1 else 's'}"
+        for level in ("problem", "warning")
+        if (n := diagnosis.count(level))
+    ]
+    click.echo(f"\n{' and '.join(counts) or 'fit for jobs'}")
