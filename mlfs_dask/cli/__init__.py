@@ -25,6 +25,7 @@ _COMMANDS = {
     "cancel": "mlfs_dask.cli.control:cancel",
     "cluster": "mlfs_dask.cli.cluster:cluster",
     "compare": "mlfs_dask.cli.compare:compare",
+    "coordinator": "mlfs_dask.cli.coordinate:coordinator",
     "data": "mlfs_dask.cli.data:data",
     "doctor": "mlfs_dask.cli.doctor:doctor",
     "init": "mlfs_dask.cli.init:init",
@@ -37,6 +38,8 @@ _COMMANDS = {
     "rm": "mlfs_dask.cli.control:rm",
     "run": "mlfs_dask.cli.run:run",
     "status": "mlfs_dask.cli.status:status",
+    "submit": "mlfs_dask.cli.submit:submit",
+    "watch": "mlfs_dask.cli.watch:watch",
 }
 """Name of a command -> ``module:attribute`` of a click command; add a line to add a command."""
 

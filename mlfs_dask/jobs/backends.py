@@ -8,12 +8,14 @@ import queue
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 import msgspec
 
+from mlfs_dask.errors import RunInterruptedError
 from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.work import (
@@ -226,6 +228,11 @@ class OnClient:
         task, _ = self._tasks.pop(future.key)
         try:
             outcomes: list[Outcome] = future.result()
+        except CancelledError as error:  # nobody here cancels what is still among the tasks
+            raise RunInterruptedError(
+                "the cluster was lost: its scheduler is gone or out of reach",
+                hint="What is finished is kept; go on with it on another cluster.",
+            ) from error
         except Exception as error:  # the task itself catches what its units raise
             _LOG.warning("task %s was lost: %s", task.name, error)
             outcomes = [_lost(unit, error) for unit in task.units]

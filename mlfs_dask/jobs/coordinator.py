@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +30,15 @@ from mlfs_dask.jobs.shapes import read_manifest
 from mlfs_dask.storage.atomic import machine_faults, make_parent
 from mlfs_dask.storage.dataset import Dataset
 
-__all__ = ["Finished", "Order", "interrupted_error", "resume_command", "resume_run", "run_job"]
+__all__ = [
+    "Finished",
+    "Order",
+    "interrupted_error",
+    "prepare_run",
+    "resume_command",
+    "resume_run",
+    "run_job",
+]
 
 
 def run_job(order: Order) -> Finished:
@@ -61,6 +70,36 @@ def run_job(order: Order) -> Finished:
     return _run(folder, order, datasets, retry_failed=True)
 
 
+def prepare_run(order: Order) -> RunFolder:
+    """Make the folder of a run without running it, or find the one that is there.
+
+    Parameters
+    ----------
+    order
+        The job, and how to run it.
+
+    Raises
+    ------
+    JobFileError, PlanError, NotFoundError, StoreError, RunFolderError, MachineError
+        As in `run_job`.
+    """
+    datasets = open_datasets(order.job, order.file)
+    folder = _choose_folder(order, datasets)
+    if _is_finished(folder) or (folder.exists and folder.owner() is not None):
+        return folder
+    make_plan(order.job, datasets, runs=order.runs)
+    if folder.exists:
+        check_manifest(folder, order.job, datasets)
+        return folder
+    refuse_missing_values(order.job, datasets, order.file)
+    with machine_faults("make the run folder", folder.path):
+        make_parent(folder.manifest)
+    with own(folder.path, folder.lock):
+        if not folder.exists:
+            _create(folder, replace(order, job=keep_files(order.job, folder.inputs)), datasets)
+    return folder
+
+
 def resume_run(
     folder: RunFolder,
     *,
@@ -69,7 +108,7 @@ def resume_run(
     command: str = "",
     progress: Progress | None = None,
     client: Any = None,
-    take_over: bool = False,
+    chain: str = "",
 ) -> Finished:
     """Take a run up from its folder alone.
 
@@ -87,8 +126,9 @@ def resume_run(
         Gets told how far it is.
     client
         Dask client whose cluster does the units.
-    take_over
-        Take the run from whoever owns it: for a scheduler that knows the owner before to be lost.
+    chain
+        Name of a series of owners, each of which takes the run from the one before; see
+        `mlfs_dask.jobs.lease.own`.
 
     Returns
     -------
@@ -119,7 +159,7 @@ def resume_run(
         client=client,
     )
     datasets = open_datasets(job, order.file)
-    return _run(folder, order, datasets, retry_failed=retry_failed, take_over=take_over)
+    return _run(folder, order, datasets, retry_failed=retry_failed, chain=chain)
 
 
 def _run(
@@ -128,7 +168,7 @@ def _run(
     datasets: Sequence[Dataset],
     *,
     retry_failed: bool,
-    take_over: bool = False,
+    chain: str = "",
 ) -> Finished:
     plan = make_plan(order.job, datasets, runs=order.runs)
     if folder.exists:
@@ -138,7 +178,7 @@ def _run(
     refuse_missing_values(order.job, datasets, order.file)
     with machine_faults("make the run folder", folder.path):
         make_parent(folder.manifest)
-    with own(folder.path, folder.lock, take_over=take_over) as lease:
+    with own(folder.path, folder.lock, chain=chain) as lease:
         order = replace(order, job=keep_files(order.job, folder.inputs))
         if not folder.exists:
             _create(folder, order, datasets)
@@ -209,6 +249,9 @@ def _log_to(folder: RunFolder) -> Iterator[None]:
     handler.setFormatter(
         logging.Formatter(f"%(asctime)s %(levelname)s {folder.id} %(name)s: %(message)s")
     )
+    if threading.current_thread() is not threading.main_thread():
+        thread = threading.get_ident()  # a worker may hold the coordinators of several runs
+        handler.addFilter(lambda record: record.thread == thread)
     logger = logging.getLogger("mlfs_dask")
     level = logger.level
     logger.addHandler(handler)

@@ -313,7 +313,7 @@ class Driver:
         self._order.progress.end("interrupted")
         if isinstance(error, LeaseLostError):
             return  # the run goes on elsewhere
-        interrupted = isinstance(error, KeyboardInterrupt)
+        interrupted = isinstance(error, (KeyboardInterrupt, RunInterruptedError))
         try:
             self._journal.append("stop", error=type(error).__name__, message=str(error))
             self._write_state("interrupted" if interrupted else "failed", message=str(error))

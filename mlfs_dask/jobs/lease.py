@@ -88,7 +88,7 @@ class Lease:
 
 
 @contextmanager
-def own(run: Path, lock_file: Path, *, take_over: bool = False) -> Iterator[Lease]:
+def own(run: Path, lock_file: Path, *, chain: str = "") -> Iterator[Lease]:
     """Own a run while the block runs.
 
     Parameters
@@ -97,8 +97,9 @@ def own(run: Path, lock_file: Path, *, take_over: bool = False) -> Iterator[Leas
         Its folder.
     lock_file
         Its lock.
-    take_over
-        Take it from whoever has it: for a scheduler that knows the owner before to be lost.
+    chain
+        Name of a series of owners of which only one is meant to live: each takes the run from the
+        one before, which its scheduler knows to be lost.
 
     Raises
     ------
@@ -106,16 +107,29 @@ def own(run: Path, lock_file: Path, *, take_over: bool = False) -> Iterator[Leas
         Another process has it; the message says which.
     """
     with ExitStack() as stack:
+        succeeds = chain and _last_owner(run / "owners").get("chain") == chain
         locked = True
         try:
             stack.enter_context(lock.hold(lock_file))
         except RunFolderError:
-            if not take_over:
+            if not succeeds:
                 raise
             locked = False
-        if not take_over:
+        if not succeeds:
             _refuse_living(run)
-        yield stack.enter_context(_claim(run / "owners", locked=locked))
+        facts = {"locked": locked, "chain": chain}
+        yield stack.enter_context(_claim(run / "owners", facts))
+
+
+def next_number(run: Path) -> int:
+    """Number that the next owner of a run will have.
+
+    Parameters
+    ----------
+    run
+        Its folder.
+    """
+    return _last(run / "owners") + 1
 
 
 def holder(run: Path, lock_file: Path) -> dict[str, Any] | None:
@@ -159,8 +173,7 @@ def _refuse_living(run: Path) -> None:
 
 def _living_owner(owners: Path) -> dict[str, Any] | None:
     """The last owner, unless it left or died."""
-    number = _last(owners)
-    owner = _read(_owner_file(owners, number)) if number else {}
+    number, owner = _last(owners), _last_owner(owners)
     if not owner or owner.get("left"):
         return None
     if owner.get("locked") and owner.get("host") == socket.gethostname():
@@ -172,7 +185,12 @@ def _living_owner(owners: Path) -> dict[str, Any] | None:
     return owner if silent < STALE_SECONDS else None
 
 
-def _claim(owners: Path, *, locked: bool) -> Lease:
+def _last_owner(owners: Path) -> dict[str, Any]:
+    number = _last(owners)
+    return _read(_owner_file(owners, number)) if number else {}
+
+
+def _claim(owners: Path, facts: dict[str, Any]) -> Lease:
     with machine_faults("own the run", owners):
         owners.mkdir(exist_ok=True)
     while True:
@@ -182,7 +200,7 @@ def _claim(owners: Path, *, locked: bool) -> Lease:
         with machine_faults("own the run", mine):
             try:
                 with mine.open("x", encoding="utf-8") as file:
-                    json.dump({**_me(), "locked": locked}, file)
+                    json.dump({**_me(), **facts}, file)
             except FileExistsError:
                 continue  # somebody was faster; the next number is after theirs
             for number in range(1, last):  # the one before stays: it must see that it is not last

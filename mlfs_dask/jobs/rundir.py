@@ -168,7 +168,7 @@ class RunFolder:
             msgspec.convert(document, _State)
         except msgspec.ValidationError as error:
             raise RunFolderError(f"{self.state}: {error}", hint=CHANGED) from error
-        if document["state"] in ("queued", "running") and self.owner() is None:
+        if document["state"] == "running" and self.owner() is None:
             document["state"] = "interrupted"
             # Its writer died between two writes of this file: the units say how far it came.
             document["progress"]["done"] = sum(1 for _ in self.units.glob("*.json"))

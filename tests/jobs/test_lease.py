@@ -2,11 +2,12 @@
 
 import json
 import os
+import signal
 import time
 
 import pytest
 
-from mlfs_dask.errors import LeaseLostError, RunFolderError
+from mlfs_dask.errors import LeaseLostError, RunFolderError, RunInterruptedError
 from mlfs_dask.jobs import lease
 from mlfs_dask.jobs.coordinator import resume_run
 from mlfs_dask.jobs.journal import Journal, read_journal
@@ -42,12 +43,14 @@ def test_numbers_grow_and_the_last_two_stay(tmp_path):
     ]
 
 
-def test_a_second_owner_is_refused_and_one_that_takes_over_wins(tmp_path):
-    with own(tmp_path) as first:
+def test_a_second_owner_is_refused_and_the_next_of_its_chain_wins(tmp_path):
+    with own(tmp_path, chain="a") as first:
         with pytest.raises(RunFolderError, match=f"process {os.getpid()} on"), own(tmp_path):
             pass
+        with pytest.raises(RunFolderError, match="being written"), own(tmp_path, chain="b"):
+            pass
         first.check()
-        with own(tmp_path, take_over=True) as second:
+        with own(tmp_path, chain="a") as second:
             second.check()
             assert second.cut_off
             with pytest.raises(LeaseLostError, match=f"process {os.getpid()} on"):
@@ -107,6 +110,10 @@ def test_lines_of_the_owner_before_go_nowhere(tmp_path):
 def test_a_coordinator_that_was_cut_off_stops_and_the_results_are_those_of_one(run_tiny, tmp_path):
     undisturbed = results(run_tiny(runs=tmp_path / "other").folder)
 
+    class Interrupted(Silent):
+        def unit(self, outcome):
+            os.kill(os.getpid(), signal.SIGINT)
+
     class TakenOver(Silent):
         units = 0
 
@@ -114,11 +121,14 @@ def test_a_coordinator_that_was_cut_off_stops_and_the_results_are_those_of_one(r
             self.units += 1
             if self.units == 9:
                 folder = find_run("tiny", tmp_path / "runs")
-                assert resume_run(folder, take_over=True).state == "done"
+                assert resume_run(folder, chain="a").state == "done"
 
+    with pytest.raises(RunInterruptedError):
+        run_tiny(progress=Interrupted())
+    begun = find_run("tiny", tmp_path / "runs")
     progress = TakenOver()
     with pytest.raises(LeaseLostError, match="has taken over this run"):
-        run_tiny(progress=progress)
+        resume_run(begun, chain="a", progress=progress)
     assert progress.units == 9
     folder = find_run("tiny", tmp_path / "runs")
     assert results(folder) == undisturbed

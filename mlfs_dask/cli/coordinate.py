@@ -1,0 +1,155 @@
+"""Coordinators away from the terminal: as a task of a cluster, or as a supervised process."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mlfs_dask.cli.going_on import resume_words
+from mlfs_dask.cli.runs import runs_option
+from mlfs_dask.cli.where import cluster_client, cluster_options, target_of
+
+if TYPE_CHECKING:
+    from mlfs_dask.jobs.rundir import RunFolder
+
+_LOG = logging.getLogger(__name__)
+_LOOK_SECONDS: Final = 2.0
+_AGAIN_SECONDS: Final = 5.0
+_TO_DO: Final = ("queued", "interrupted")
+
+
+def see_through(run: str, number: int) -> str:
+    """See a run through on the cluster whose worker calls this; its slot is given back meanwhile.
+
+    Parameters
+    ----------
+    run
+        Path of the run folder.
+    number
+        Of the first owner of this chain: a later one is a coordinator that was started anew, which
+        leaves alone what failed under the one before.
+
+    Returns
+    -------
+    str
+        State of the run.
+    """
+    from distributed import worker_client
+
+    from mlfs_dask.jobs.lease import next_number
+    from mlfs_dask.jobs.rundir import RunFolder
+
+    folder = RunFolder(Path(run))
+    first = next_number(folder.path) == number
+    with worker_client() as client:
+        return coordinate(folder, client, retry_failed=first, chain=f"{folder.id}-{number}")
+
+
+def coordinate(folder: RunFolder, client: Any, *, retry_failed: bool, chain: str = "") -> str:
+    """See a run through and write its report.
+
+    Parameters
+    ----------
+    folder
+        The run.
+    client
+        Connected to the cluster that does the units.
+    retry_failed, chain
+        As in `mlfs_dask.jobs.coordinator.resume_run`.
+
+    Returns
+    -------
+    str
+        State of the run.
+    """
+    from mlfs_dask.errors import LeaseLostError, RunInterruptedError
+    from mlfs_dask.jobs.coordinator import resume_run
+    from mlfs_dask.jobs.results import Run
+    from mlfs_dask.report import write_report
+
+    command = resume_words(folder.id, folder.path.parent)
+    try:
+        finished = resume_run(
+            folder, retry_failed=retry_failed, client=client, chain=chain, command=command
+        )
+    except (LeaseLostError, RunInterruptedError) as error:
+        _LOG.warning("%s: %s", folder.id, error)
+        state: str = folder.read_state()["state"]
+        return state
+    if finished.fresh or not folder.report.is_file():
+        write_report([Run(folder)], folder.report)
+    return finished.state
+
+
+@click.command()
+@click.argument("names", metavar="[RUN]...", nargs=-1)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Take up every run that waits or was interrupted, now and later, until stopped.",
+)
+@cluster_options
+@runs_option
+def coordinator(names: tuple[str, ...], watch: bool, where: dict[str, Any], runs: Path) -> None:
+    """Coordinate runs from this process, through any loss of the cluster.
+
+    The supervised form of `mlfs submit`: where the scheduler itself may be restarted, let systemd
+    or another supervisor keep this command alive. It waits for the scheduler to come back, and goes
+    on from the run folder.
+
+    \b
+    Example:
+      mlfs coordinator quickstart-0123456789 --scheduler tcp://127.0.0.1:8786
+      mlfs coordinator --watch --profile local
+    """
+    from mlfs_dask.errors import ClusterError, InputError
+    from mlfs_dask.jobs.rundir import find_run
+
+    if target_of(where) is None:
+        raise ClusterError(
+            "nothing says on which cluster to run",
+            hint="Give --scheduler, --scheduler-file or --profile; `mlfs resume` needs none.",
+        )
+    if watch == bool(names):
+        raise InputError("give either runs to coordinate or --watch")
+    folders = [find_run(name, runs) for name in names]
+    while True:
+        left = [folder for folder in (_waiting(runs) if watch else folders) if _is_to_do(folder)]
+        for folder in left:
+            _coordinate_patiently(folder, where)
+        if not watch and not any(_is_to_do(folder) for folder in folders):
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def _waiting(runs: Path) -> list[RunFolder]:
+    from mlfs_dask.jobs.rundir import all_runs
+
+    return all_runs(runs)
+
+
+def _is_to_do(folder: RunFolder) -> bool:
+    from mlfs_dask.errors import MlfsError
+
+    try:
+        return folder.read_state()["state"] in _TO_DO and folder.owner() is None
+    except MlfsError as error:  # one damaged run must not hold up the others
+        _LOG.debug("%s", error)
+        return False
+
+
+def _coordinate_patiently(folder: RunFolder, where: dict[str, Any]) -> None:
+    from mlfs_dask.errors import ClusterError
+
+    try:
+        with cluster_client(where, workers=None) as client:
+            state = coordinate(folder, client, retry_failed=False)
+    except ClusterError as error:
+        click.echo(f"{error}\nTrying again in {_AGAIN_SECONDS:g} s.", err=True)
+        time.sleep(_AGAIN_SECONDS)
+    else:
+        click.echo(f"{folder.id}: {state}", err=True)

@@ -1,0 +1,146 @@
+"""Submitting: a run that is made here, and seen through by a coordinator on the cluster.
+
+The coordinator is a task of the cluster that gives its slot back (it secedes), so one worker with
+one thread suffices. Its state is the run folder alone: the scheduler starts it anew when its worker
+is lost, and the new one takes the run over from the old.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from mlfs_dask.errors import ClusterError
+from mlfs_dask.jobs import lease
+from mlfs_dask.jobs.coordinator import prepare_run
+from mlfs_dask.jobs.order import Order
+from mlfs_dask.jobs.rundir import RunFolder
+
+_LOG = logging.getLogger(__name__)
+RESOURCE: Final = "COORD"
+"""Workers that declare it are the ones that hold coordinators, one each per unit declared."""
+ENOUGH_FAILURES: Final = 10
+
+
+class Submitted(Struct, frozen=True, kw_only=True):
+    """What became of a submission.
+
+    Attributes
+    ----------
+    run
+        Id of the run.
+    folder
+        Its folder.
+    state
+        ``"queued"``; ``"done"`` if it was finished before; ``"running"`` if somebody is at it.
+    """
+
+    run: str
+    folder: str
+    state: str
+
+
+def submit(order: Order, see_through: Callable[[str, int], Any]) -> Submitted:
+    """Make the run of a job and hand it to the cluster.
+
+    Parameters
+    ----------
+    order
+        The job; its client is connected to the cluster.
+    see_through
+        What the coordinator's task calls with the path of the run folder and the number of its
+        first owner (see `mlfs_dask.jobs.lease`); importable there.
+
+    Raises
+    ------
+    JobFileError, PlanError, NotFoundError, StoreError
+        The job cannot run on these data; nothing was written or submitted.
+    ClusterError
+        The workers do not see the run folder.
+    MachineError
+        The disk is full or refuses.
+    """
+    folder = prepare_run(order)
+    state: str = folder.read_state()["state"]
+    if state != "done" and folder.owner() is not None:
+        state = "running"
+    if state not in ("done", "running"):
+        state = "queued"
+        _refuse_unseen(order.client, folder)
+        _warn_of_few_failures(order.client)
+        hand_over(folder, order.client, see_through)
+    return Submitted(run=folder.id, folder=str(folder.path.absolute()), state=state)
+
+
+def hand_over(folder: RunFolder, client: Any, see_through: Callable[[str, int], Any]) -> None:
+    """Have a run seen through by a task of a cluster.
+
+    Parameters
+    ----------
+    folder
+        A run that exists.
+    client
+        Connected to the cluster; it may close at once.
+    see_through
+        As in `submit`.
+    """
+    from distributed import fire_and_forget
+
+    number = lease.next_number(folder.path)
+    folder.write_state("queued", **folder.read_state()["progress"])
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    holders = any(RESOURCE in worker.get("resources", {}) for worker in workers)
+    if not holders:
+        _LOG.info("no worker declares the resource %s: any of them may coordinate", RESOURCE)
+    future = client.submit(
+        see_through,
+        str(folder.path.absolute()),
+        number,
+        # A second submission of a run that waits is the same task, not another one.
+        key=f"mlfs-coordinator-{folder.id}-{number}",
+        pure=False,
+        resources={RESOURCE: 1} if holders else None,
+        priority=1,
+    )
+    fire_and_forget(future)
+
+
+def _refuse_unseen(client: Any, folder: RunFolder) -> None:
+    """Workers that are there must see the run; those that come later will say so themselves."""
+    workers = list(client.scheduler_info(n_workers=-1)["workers"])
+    if not workers:
+        _LOG.warning("the cluster has no worker yet: the run waits for the first one")
+        return
+    manifest = str(folder.manifest.absolute())
+    seen = client.run(_sees, manifest, workers=workers, on_error="return")
+    blind = [worker for worker, sees in seen.items() if sees is not True]
+    if blind:
+        raise ClusterError(
+            f"{len(blind)} of {len(workers)} workers do not see {manifest}, the first: {blind[0]}",
+            hint="Give --runs a folder that all machines of the cluster see under the same path.",
+            workers=blind,
+        )
+
+
+def _sees(path: str) -> bool:
+    return Path(path).is_file()
+
+
+def _warn_of_few_failures(client: Any) -> None:
+    allowed = client.run_on_scheduler(_allowed_failures)
+    if allowed < ENOUGH_FAILURES:
+        _LOG.warning(
+            "the scheduler gives a task up after %d lost workers: set "
+            "distributed.scheduler.allowed-failures to %d or more, so that a coordinator outlives "
+            "them",
+            allowed,
+            ENOUGH_FAILURES,
+        )
+
+
+def _allowed_failures(dask_scheduler: Any) -> int:
+    return int(dask_scheduler.allowed_failures)
