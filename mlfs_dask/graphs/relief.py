@@ -246,7 +246,7 @@ def _weighing(
         store=None,
     )
     if by_cells:
-        needed = 24 * summary.n_cells + 8 * source.n_samples
+        needed = (4 if plan.rule.packed else 24) * summary.n_cells + 8 * source.n_samples
     else:
         needed = source.n_samples * len(columns) * (1 if plan.rule.packed else 8)
     if needed > PREPARED_BYTES:

@@ -32,15 +32,17 @@ from mlfs_dask.graphs.neighbor_tasks import (
     sparse_rule,
 )
 from mlfs_dask.graphs.source import TileItem, load_block
-from mlfs_dask.kernels.exactsum import Cuts
-from mlfs_dask.kernels.gaps import (
+from mlfs_dask.kernels.cell_gaps import (
     Cells,
-    Kinds,
-    add_dense_gaps,
+    Ones,
+    add_gaps_of_ones,
     add_sparse_gaps,
     cells_of,
     make_scratch,
+    ones_of,
 )
+from mlfs_dask.kernels.exactsum import Cuts
+from mlfs_dask.kernels.gaps import Kinds, add_dense_gaps
 from mlfs_dask.kernels.hitmiss import ONE, SETS, Question, ask
 from mlfs_dask.kernels.lanes import LANES
 from mlfs_dask.kernels.members import Members, Terms, find_terms, make_room
@@ -50,7 +52,7 @@ TASK_BYTES = 64 * 2**20
 """What a task may hold besides the prepared rows and its sums."""
 _BYTES_PER_LIST = 64
 
-# An array of rows, or Cells: which of the two is known to `Weighing.by_cells`.
+# An array of rows; by their stored cells: Cells, or Ones for 0/1 rows.
 Store: TypeAlias = Any
 
 
@@ -74,7 +76,7 @@ class Weighing:
     offsets : ndarray of int64, shape (n_tiles + 1,)
     by_cells : bool
         Rows are compared by their stored cells.
-    store : ndarray, Cells or None
+    store : ndarray, Cells, Ones or None
         All training rows, row after row; None: taken from the tiles when needed.
     """
 
@@ -101,8 +103,9 @@ def stored_rows(block: Block, plan: Plan, weighing: Weighing) -> Store:
         How rows are compared.
     """
     if weighing.by_cells:
-        rows, rule = sp.csr_matrix(block), sealed(sparse_rule(plan))
-        return cells_of(rows_in_order(post(rows.data, rows.indices, rows.indptr, rule)), rule)
+        csr, rule = sp.csr_matrix(block), sealed(sparse_rule(plan))
+        rows = rows_in_order(post(csr.data, csr.indices, csr.indptr, rule))
+        return ones_of(rows) if plan.rule.packed else cells_of(rows, rule)
     if plan.rule.packed:
         chosen = plan.rule.order[weighing.columns]
         values = block[:, chosen].toarray() if sp.issparse(block) else np.take(block, chosen, 1)
@@ -231,12 +234,16 @@ def _add(terms: Terms, some: Block, plan: Plan, weighing: Weighing, sums: FloatA
         needed, places = np.unique(terms.row, return_inverse=True)
         rows = _gathered(needed, plan, weighing)
         terms = terms._replace(row=places.ravel().astype(np.int64))
-    if isinstance(queries, Cells) and isinstance(rows, Cells):
-        rule = sealed(sparse_rule(plan))
-        scratch = make_scratch(rule)
-        add_sparse_gaps(terms, sealed(queries), sealed(rows), rule, weighing.cuts, sums, scratch)
+    cuts = weighing.cuts
+    if not weighing.by_cells:
+        add_dense_gaps(terms, frozen(queries), frozen(rows), weighing.kinds, cuts, sums)
+        return
+    queries, rows = sealed(queries), sealed(rows)
+    scratch = make_scratch(len(weighing.columns))
+    if plan.rule.packed:
+        add_gaps_of_ones(terms, queries, rows, cuts, sums, scratch)
     else:
-        add_dense_gaps(terms, frozen(queries), frozen(rows), weighing.kinds, weighing.cuts, sums)
+        add_sparse_gaps(terms, queries, rows, sealed(sparse_rule(plan)), cuts, sums, scratch)
 
 
 def _gathered(needed: IntArray, plan: Plan, weighing: Weighing) -> Store:
@@ -260,16 +267,12 @@ def joined(parts: list[Store]) -> Store:
 
     Parameters
     ----------
-    parts : list of ndarray or list of Cells
+    parts : list of ndarray, of Cells or of Ones
     """
-    if isinstance(parts[0], Cells):
-        starts = [part.start for part in parts]
-        ends = np.cumsum([0, *(start[-1] for start in starts)])
-        shifted = [start[1:] + end for start, end in zip(starts, ends, strict=False)]
-        return Cells(
-            np.concatenate([[0], *shifted]).astype(np.int64),
-            np.concatenate([part.place for part in parts]),
-            np.concatenate([part.value for part in parts]),
-            np.concatenate([part.gap for part in parts]),
-        )
-    return np.concatenate(parts)
+    kind = type(parts[0])
+    if kind not in (Cells, Ones):
+        return np.concatenate(parts)
+    ends = np.cumsum([0, *(part.start[-1] for part in parts)])
+    starts = [part.start[1:] + end for part, end in zip(parts, ends, strict=False)]
+    arrays = (np.concatenate(same) for same in zip(*(part[1:] for part in parts), strict=True))
+    return kind(np.concatenate([[0], *starts]).astype(np.int64), *arrays)

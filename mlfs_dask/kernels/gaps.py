@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlfs_dask._typing import AnyArray, FloatArray, IntArray
+from mlfs_dask._typing import AnyArray, FloatArray
 from mlfs_dask.kernels._jit import inline, jit
 from mlfs_dask.kernels.distances import NOMINAL
 from mlfs_dask.kernels.exactsum import Cuts, add_exactly
 from mlfs_dask.kernels.members import Terms
-from mlfs_dask.kernels.postings import SparseRows, SparseRule
 
 
 class Kinds(NamedTuple):
@@ -38,8 +37,16 @@ class Kinds(NamedTuple):
 
 
 @inline
-def _gap(a: float, b: float, how: int, bottom: float, top: float) -> float:
-    """Difference of two values, not squared; see ``add_plain`` and its siblings."""
+def difference(a: float, b: float, how: int, bottom: float, top: float) -> float:
+    """Difference of two values, not squared; see ``add_plain`` and its siblings.
+
+    Parameters
+    ----------
+    a, b
+        Scaled values.
+    how, bottom, top
+        See ``DistanceRule``.
+    """
     if how == NOMINAL:
         return 0.0 if a == b else 1.0
     gap = abs(a - b)
@@ -126,194 +133,3 @@ def add_dense_gaps(
             _add_row(total, own, rows[terms.row[e]], terms.weight[e], kinds)
             e += 1
         add_exactly(total, places, sums[terms.sum[t]])
-
-
-class Scratch(NamedTuple):
-    """What :func:`add_sparse_gaps` needs besides, clean between targets.
-
-    Attributes
-    ----------
-    total : ndarray of float64, shape (n_kept,)
-        Zeros.
-    cell : ndarray of int64, shape (n_kept,)
-        Which of the query's cells a feature is, -1 for none.
-    seen : ndarray of bool, shape (n_kept,)
-    touched : ndarray of int64, shape (n_kept,)
-    omitted : ndarray of float64, shape (n_kept,)
-        What a cell that isn't stored counts as.
-    """
-
-    total: FloatArray
-    cell: IntArray
-    seen: AnyArray
-    touched: IntArray
-    omitted: FloatArray
-
-
-def make_scratch(rule: SparseRule) -> Scratch:
-    """Scratch for features compared by a rule."""
-    n_kept = len(rule.span)
-    return Scratch(
-        np.zeros(n_kept),
-        np.full(n_kept, -1, dtype=np.int64),
-        np.zeros(n_kept, dtype=np.bool_),
-        np.empty(n_kept, dtype=np.int64),
-        (0.0 - rule.shift) / rule.span,
-    )
-
-
-class Cells(NamedTuple):
-    """Rows by their stored cells, with what each adds where the other row omits the feature.
-
-    Attributes
-    ----------
-    start : ndarray of int64, shape (n_rows + 1,)
-        Cells of row i are ``start[i]:start[i + 1]``.
-    place : ndarray of int64, shape (n_cells,)
-        Position of the feature in the order of summation, ascending inside a row.
-    value : ndarray of float64, shape (n_cells,)
-        Scaled; NaN is missing.
-    gap : ndarray of float64, shape (n_cells,)
-        Difference to an omitted cell.
-    """
-
-    start: IntArray
-    place: IntArray
-    value: FloatArray
-    gap: FloatArray
-
-
-@jit
-def cells_of(rows: SparseRows, rule: SparseRule) -> Cells:
-    """Rows with the differences of their cells to omitted ones.
-
-    Parameters
-    ----------
-    rows
-        From ``rows_in_order``.
-    rule
-        How features are compared.
-    """
-    gap = np.empty(len(rows.place), dtype=np.float64)
-    for p in range(len(gap)):
-        f = rows.place[p]
-        omitted = (0.0 - rule.shift[f]) / rule.span[f]
-        gap[p] = _gap(rows.value[p], omitted, rule.how[f], rule.bottom[f], rule.top[f])
-    return Cells(rows.start, rows.place, rows.value, gap)
-
-
-@jit
-def add_sparse_gaps(
-    terms: Terms,
-    queries: Cells,
-    rows: Cells,
-    rule: SparseRule,
-    places: Cuts,
-    sums: FloatArray,
-    scratch: Scratch,
-) -> None:
-    """As :func:`add_dense_gaps` for rows by their stored cells, to the same bits.
-
-    Parameters
-    ----------
-    terms
-        Which rows, and what each counts.
-    queries, rows
-        From :func:`cells_of`.
-    rule
-        How features are compared.
-    places, sums
-        As in :func:`add_dense_gaps`.
-    scratch
-        From :func:`make_scratch`.
-
-    Notes
-    -----
-    A feature that neither row stores adds 0. One that the query stores adds the difference to an
-    omitted cell for every neighbour but those that store it too.
-    """
-    longest = 0
-    for i in range(len(queries.start) - 1):
-        longest = max(longest, queries.start[i + 1] - queries.start[i])
-    mine = np.empty(longest, dtype=np.float64)
-    both = np.empty((2, longest), dtype=np.int64)
-    kept = np.empty(longest, dtype=np.float64)
-    for t in range(len(terms.query)):
-        first, last = terms.start[t], terms.start[t + 1]
-        if first == last:
-            continue
-        begin, end = queries.start[terms.query[t]], queries.start[terms.query[t] + 1]
-        own = queries.place[begin:end]
-        used = 0
-        for c in range(end - begin):
-            scratch.cell[own[c]] = c
-            scratch.seen[own[c]] = True
-            scratch.touched[used] = own[c]
-            used += 1
-            mine[c] = 0.0
-        alone = queries.gap[begin:end]
-        for e in range(first, last):
-            weight = terms.weight[e]
-            row = rows.start[terms.row[e]], rows.start[terms.row[e] + 1]
-            shared, used = _add_cells(rows, row, weight, scratch, used, both)
-            for s in range(shared):
-                kept[s] = mine[both[0, s]]
-            for c in range(len(alone)):
-                mine[c] += weight * alone[c]
-            for s in range(shared):
-                c, p = both[0, s], both[1, s]
-                f = own[c]
-                gap = _gap(
-                    queries.value[begin + c],
-                    rows.value[p],
-                    rule.how[f],
-                    rule.bottom[f],
-                    rule.top[f],
-                )
-                mine[c] = kept[s] + weight * gap
-        for c in range(len(own)):
-            scratch.cell[own[c]] = -1
-            scratch.total[own[c]] = mine[c]
-        _add_touched(scratch, used, places, sums[terms.sum[t]])
-
-
-@inline
-def _add_cells(
-    rows: Cells,
-    row: tuple[int, int],
-    weight: float,
-    scratch: Scratch,
-    used: int,
-    both: IntArray,
-) -> tuple[int, int]:
-    """Add the cells of one row that the query omits; note those that it stores."""
-    place, gap = rows.place, rows.gap
-    total, cell, seen, touched = scratch.total, scratch.cell, scratch.seen, scratch.touched
-    shared = 0
-    for p in range(row[0], row[1]):
-        f = place[p]
-        c = cell[f]
-        if c >= 0:
-            both[0, shared], both[1, shared] = c, p
-            shared += 1
-            continue
-        total[f] += weight * gap[p]
-        if not seen[f]:
-            seen[f] = True
-            touched[used] = f
-            used += 1
-    return shared, used
-
-
-@jit
-def _add_touched(scratch: Scratch, used: int, places: Cuts, sums: FloatArray) -> None:
-    """Add the sums of some features, and clean the scratch."""
-    for n in range(used):
-        f = scratch.touched[n]
-        term = scratch.total[f]
-        head, tail = places.head[f], places.tail[f]
-        top = (term + head) - head
-        sums[0, f] += top
-        sums[1, f] += ((term - top) + tail) - tail
-        scratch.total[f] = 0.0
-        scratch.seen[f] = False
