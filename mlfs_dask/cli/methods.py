@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import click
 
@@ -87,12 +87,22 @@ def _describe(kind: str, name: str) -> dict[str, Any]:
         }
     registered = cast("_Registered", kind)
     constructor = registry.load(registered, name)
-    return {
+    facts = {
         "kind": kind,
         "name": name,
         "parameters": _parameters(registered, name),
         "documentation": inspect.getdoc(constructor) or "",
     }
+    return facts if kind == "selectors" else {**facts, "measured": _measured()}
+
+
+def _measured() -> dict[str, dict[str, str]]:
+    """By conventions, what measures make of special cases such as rows without labels."""
+    from mlfs_dask._typing import Conventions
+    from mlfs_dask.evaluate.metrics import METRICS
+    from mlfs_dask.report.conventions import special_cases
+
+    return {name: dict(special_cases(name, list(METRICS))) for name in get_args(Conventions)}
 
 
 def _parameters(kind: _Registered, name: str) -> list[dict[str, Any]]:
@@ -122,6 +132,12 @@ def _print_method(facts: dict[str, Any]) -> None:
         print_table(shown, ("  key", "default", "allowed"))
         click.echo()
     click.echo(facts["documentation"])
+    if "measured" in facts:
+        click.echo("\nHow measures decide special cases (Y: true labels, Z: predicted ones):")
+        columns = facts["measured"]
+        cases = next(iter(columns.values()))
+        rows = [(f"  {case}", *(each[case] for each in columns.values())) for case in cases]
+        print_table(rows, ("  case", *columns))
 
 
 def _summary(thing: Any) -> str:

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
-from mlfs_dask import get_classifier
+from mlfs_dask import get_classifier, registry
 from mlfs_dask.classifiers.mlknn import MLkNN
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.source import as_source
@@ -45,8 +45,9 @@ def table():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_checks_of_scikit_learn_pass_but_for_those_declared() -> None:
-    results = check_estimator(MLkNN(), on_fail=None, on_skip=None)
+@pytest.mark.parametrize("name", registry.names("classifiers"))
+def test_checks_of_scikit_learn_pass_but_for_those_declared(name) -> None:
+    results = check_estimator(get_classifier(name), on_fail=None, on_skip=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
     assert failed == set(DECLARED)
     assert sum(result["status"] == "passed" for result in results) > 35
@@ -67,16 +68,19 @@ def test_pipelines_and_cross_validation(table) -> None:
     assert model.score(X, Y) == np.mean(np.all(model.predict(X) == Y, axis=1))
 
 
-def test_a_fitted_classifier_survives_pickling(table) -> None:
+@pytest.mark.parametrize("name", registry.names("classifiers"))
+def test_a_fitted_classifier_survives_pickling(name, table) -> None:
     X, Y = table
-    fitted = MLkNN(4).fit(X, Y)
+    fitted = get_classifier(name).fit(X, Y)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
-def test_predicting_before_fitting_says_so() -> None:
+@pytest.mark.parametrize("name", registry.names("classifiers"))
+def test_bl_068_predicting_before_fitting_says_so(name) -> None:
     with pytest.raises(NotFittedError, match="not fitted"):
-        MLkNN().predict([[1.0]])
+        get_classifier(name).predict([[1.0]])
 
 
 def test_other_widths_are_refused(table) -> None:

@@ -136,6 +136,14 @@ def test_methods(invoke, document):
     similarity = next(p for p in spec["parameters"] if p["name"] == "similarity")
     assert similarity["default"] == "jaccard"
     assert "similarity" in invoke("methods", "selectors", "spec").stdout
+    brknn = document("methods", "classifiers", "brknn")
+    assert next(p for p in brknn["parameters"] if p["name"] == "ties")["default"] is None
+    assert brknn["measured"]["sklearn"]["coverage, others"] == "rank"
+    assert brknn["measured"]["mulan"]["one error, Y empty"] == "1"
+    shown = invoke("methods", "classifiers", "brknn").stdout
+    for name in ("default", "mulan", "zhang", "sklearn"):
+        assert f"- ``{name}``:" in shown
+    assert "How measures decide special cases" in shown
     assert "mean over rows" in json.dumps(document("methods", "metrics", "hamming_loss"))
     assert {"friedman", "nemenyi"} <= {m["name"] for m in listed["tests"]}
     assert document("methods", "tests", "bonferroni-dunn")["control"] == "needed"

@@ -116,8 +116,9 @@ def test_bins_are_cut_by_training_rows(form):
     assert cuts[0] == cuts[1] == np.sort(X[train], axis=0)[17].tolist()
 
 
+@pytest.mark.parametrize("name", registry.names("classifiers"))
 @given(seed=st.integers(0, 50))
-def test_each_test_row_is_judged_as_if_it_were_alone(seed):
+def test_each_test_row_is_judged_as_if_it_were_alone(name, seed):
     """Scaling, neighbours and priors come from training rows: other test rows do not matter."""
     X, Y = make_rows(seed)
     test = np.arange(0, 48, 4)
@@ -128,8 +129,9 @@ def test_each_test_row_is_judged_as_if_it_were_alone(seed):
     first = []
     for values in (X, extreme):
         rows = as_source(values, Y, tile=16)
-        classifier = registry.get_classifier("mlknn", n_neighbors=3)
-        curve = classifier.curve(rows.take(train), rows.take(test), order, counts)
+        curve = registry.get_classifier(name).curve(
+            rows.take(train), rows.take(test), order, counts
+        )
         first.append([proba[0].tolist() for _, proba in curve])
     assert first[0] == first[1]
 
