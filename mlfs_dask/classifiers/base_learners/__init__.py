@@ -18,9 +18,10 @@ from mlfs_dask._typing import Conventions
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner
 from mlfs_dask.errors import InputError
 
-BaseName: TypeAlias = Literal["knn", "logistic", "naive-bayes", "svm-rbf", "tree"]
+BaseName: TypeAlias = Literal["c45", "knn", "logistic", "naive-bayes", "svm-rbf", "tree"]
 
 _LEARNERS: Final[dict[str, str]] = {
+    "c45": "c45:C45",
     "knn": "knn:NearestRows",
     "logistic": "logistic:Logistic",
     "naive-bayes": "naive_bayes:NaiveBayes",
