@@ -89,3 +89,21 @@ def csr_deviations(
             sums.second[j] += w * gap * gap
             sums.weight[j] += w
             sums.stored[j] += 1
+
+
+@jit
+def standard_deviation(values: FloatArray) -> tuple[float, float]:
+    """Mean and standard deviation (with n - 1) of one column, rows in order.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_rows,)
+        At least two.
+    """
+    total = square = 0.0
+    for value in values:
+        total += value
+    mean = total / len(values)
+    for value in values:
+        square += (value - mean) * (value - mean)
+    return mean, np.sqrt(square / (len(values) - 1))

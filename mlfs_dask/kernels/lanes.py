@@ -80,18 +80,49 @@ def lanes_at_most(typing_context: Any, values: Any, start: Any, limit: Any) -> A
     return _comparison("<=", values)
 
 
+@intrinsic
+def lanes_smallest(typing_context: Any, values: Any, start: Any) -> Any:
+    """Return the smallest of ``values[start + lane]`` over 64 lanes of an unsigned type."""
+    return _reduction("umin", values)
+
+
+@intrinsic
+def lanes_largest(typing_context: Any, values: Any, start: Any) -> Any:
+    """Return the largest of ``values[start + lane]`` over 64 lanes of an unsigned type."""
+    return _reduction("umax", values)
+
+
+def _reduction(operator: str, values: Any) -> Any:
+    signature = values.dtype(values, types.intp)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        element = ir.IntType(signature.args[0].dtype.bitwidth)
+        loaded = _load_lanes(context, builder, signature.args[0], arguments, element)
+        name = f"llvm.vector.reduce.{operator}.v{LANES}i{element.width}"
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(element, [loaded.type]), name
+        )
+        return builder.call(function, [loaded])
+
+    return signature, generate
+
+
+def _load_lanes(context: Any, builder: Any, array_type: Any, arguments: Any, element: Any) -> Any:
+    """Load 64 neighbouring values, from the array and position in ``arguments``."""
+    array = cgutils.create_struct_proxy(array_type)(context, builder, arguments[0])
+    vector = ir.VectorType(element, LANES)
+    pointer = builder.gep(array.data, [arguments[1]])
+    # Slices of rows start anywhere: only the element's own alignment is known.
+    size = array_type.dtype.bitwidth // 8
+    return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=size)
+
+
 def _comparison(operator: str, values: Any) -> Any:
     signature = types.uint64(values, types.intp, values.dtype)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0])
-        element = arguments[2].type
-        vector = ir.VectorType(element, LANES)
-        pointer = builder.gep(array.data, [arguments[1]])
-        # Slices of rows start anywhere: only the element's own alignment is known.
-        size = signature.args[0].dtype.bitwidth // 8
-        loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=size)
-        undefined = ir.Constant(vector, ir.Undefined)
+        loaded = _load_lanes(context, builder, signature.args[0], arguments, arguments[2].type)
+        undefined = ir.Constant(loaded.type, ir.Undefined)
         first = builder.insert_element(undefined, arguments[2], ir.Constant(ir.IntType(32), 0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         limits = builder.shuffle_vector(first, undefined, zeros)

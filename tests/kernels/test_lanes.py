@@ -34,6 +34,11 @@ def _at_most(values, start, limit):
 
 
 @jit
+def _extremes(values, start):
+    return lanes.lanes_smallest(values, start), lanes.lanes_largest(values, start)
+
+
+@jit
 def _lowest(masks):
     out = np.empty(len(masks), np.int64)
     for i in range(len(masks)):
@@ -69,6 +74,21 @@ def test_masks_of_comparisons(dtype) -> None:
             cut = values[start : start + 64]
             assert _bits(_below(values, start, dtype(limit))) == (cut < limit).tolist()
             assert _bits(_at_most(values, start, dtype(limit))) == (cut <= limit).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_extremes(dtype) -> None:
+    values = np.random.default_rng(3).integers(0, np.iinfo(dtype).max, 200, dtype=dtype)
+    for start in (0, 1, 77, 136):
+        cut = values[start : start + 64]
+        assert _extremes(values, start) == (cut.min(), cut.max())
+
+
+def test_extremes_of_floats_by_their_bits() -> None:
+    values = np.random.default_rng(4).random(64)
+    values[[3, 9]] = 0.0, np.inf
+    smallest, largest = _extremes(values.view(np.uint64), 0)
+    assert np.array([smallest, largest], np.uint64).view(np.float64).tolist() == [0.0, np.inf]
 
 
 def test_missing_numbers_are_below_nothing() -> None:

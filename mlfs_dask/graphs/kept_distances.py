@@ -1,0 +1,261 @@
+"""Squared distances between all rows over the features of a stream, kept in blocks of rows.
+
+A block holds the distances from some rows to all rows. Blocks stay on the workers as long as
+``KEPT_BYTES`` of each allow it; distances of the others are made anew, a few rows at a time,
+whenever they are looked at. The set grows one feature at a time::
+
+    features   f1 f2 ... f16 | f17 f18         kept distances cover whole bytes of 0/1 features, or
+               covered       | pending         all but the last few columns of values
+
+so that most features cost one read of the distances and no write. A set that is not the old one
+with features added is kept anew, in its order: nothing is ever subtracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mlfs_dask.graphs.arrivals import Column, pack, values_of
+from mlfs_dask.graphs.executor import Executor
+from mlfs_dask.graphs.gap_tasks import (
+    Block,
+    Columns,
+    Surroundings,
+    extend_block,
+    keep_block,
+    measure_block,
+)
+from mlfs_dask.kernels.gap_counts import Tally
+from mlfs_dask.kernels.gap_measure import GROUP
+
+KEPT_BYTES = 2**30
+"""What kept distances may take of each worker."""
+_BLOCK_BYTES = 128 * 2**20
+_BLOCKS_PER_WORKER = 2
+_PENDING = 3  # columns of values that are added anew each time before they are kept
+_BITS = 8
+_LOSSES = 3  # that one question outlives
+
+T = TypeVar("T")
+
+
+class KeptDistances:
+    """Distances over a growing set of features.
+
+    Parameters
+    ----------
+    around
+        The rows, each a point of its own.
+    executor
+        Where distances are made and kept.
+    """
+
+    def __init__(self, around: Surroundings, executor: Executor) -> None:
+        self._executor = executor
+        self._n = len(around.points.size)
+        self._rows = around
+        self._around = executor.share(around)
+        self.start_with([])
+
+    def start_with(self, columns: Sequence[Column]) -> None:
+        """Take another set of features.
+
+        Parameters
+        ----------
+        columns
+            In order of arrival.
+        """
+        self._columns: list[Column] = []
+        self._ones = np.zeros(self._n, dtype=np.int64)
+        self._integral = True
+        self._forget()
+        for column in columns:
+            self.append(column)
+
+    def append(self, column: Column) -> None:
+        """Add a feature to the set.
+
+        Parameters
+        ----------
+        column
+            The last to have arrived.
+        """
+        self._columns.append(column)
+        self._integral &= column.is_bit
+        if self._integral:
+            self._ones += column.codes
+
+    def measure(self, candidates: Sequence[Column]) -> list[Tally]:
+        """Tally all neighbourhoods over the set with each candidate.
+
+        Parameters
+        ----------
+        candidates
+            Each by itself.
+
+        Returns
+        -------
+        list of Tally
+            One for each.
+        """
+        return despite_losses(lambda: self._measured(candidates), self._begin_again)
+
+    def _measured(self, candidates: Sequence[Column]) -> list[Tally]:
+        self._bring_up()
+        forms = [self._integral and each.is_bit for each in candidates]
+        found: dict[int, Tally] = {}
+        for in_bits in (True, False):
+            which = [c for c, form in enumerate(forms) if form == in_bits]
+            if which:
+                measured = self._measure([candidates[c] for c in which], in_bits=in_bits)
+                found.update(zip(which, measured, strict=True))
+        return [found[c] for c in range(len(candidates))]
+
+    def _begin_again(self) -> None:
+        """Share and keep everything anew: workers took some of it with them."""
+        self._around = self._executor.share(self._rows)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._kept: list[Any] | None = None
+        self._dtype = np.dtype(np.uint8)
+        self._blocks: list[tuple[int, int]] = []
+        self._covered = 0
+        self._shared: tuple[Any, Any] | None = None
+
+    def _bring_up(self) -> None:
+        """Have distances kept that cover all features but the pending ones."""
+        dtype = self._type()
+        if self._kept is not None and dtype != self._dtype:
+            self._forget()
+        whole = self._covers()
+        if self._kept is None:
+            self._dtype, self._covered = dtype, whole
+            self._blocks = row_blocks(self._n, self._n * dtype.itemsize, self._executor.n_workers)
+            limit = KEPT_BYTES * self._executor.n_workers
+            sizes = np.cumsum([self._n * dtype.itemsize * (b - a) for a, b in self._blocks])
+            n_kept = int(np.searchsorted(sizes, limit, side="right"))
+            features = self._executor.share(self._features(0, whole))
+            blocks = [Block(*span) for span in self._blocks[:n_kept]]
+            self._kept = self._executor.keep(keep_block, blocks, features, dtype)
+        elif whole > self._covered:
+            pending = self._executor.share(self._features(self._covered, whole))
+            # A few at a time, so that old and new distances aren't both there for all blocks.
+            step = self._executor.n_workers
+            for start in range(0, len(self._kept), step):
+                part = range(start, min(start + step, len(self._kept)))
+                blocks = [Block(*self._blocks[b], dependency=self._kept[b]) for b in part]
+                self._kept[start : part.stop] = self._executor.keep(extend_block, blocks, pending)
+            self._covered = whole
+
+    def _covers(self) -> int:
+        """How many features distances should cover."""
+        n = len(self._columns)
+        if self._integral:
+            return n - n % _BITS
+        pending = n - self._covered
+        return n if self._kept is None or pending > _PENDING else self._covered
+
+    def _type(self) -> np.dtype[Any]:
+        """Smallest type of distances to which a byte of features can be added."""
+        if not self._integral:
+            return np.dtype(np.float64)
+        most = min(len(self._columns), 2 * int(self._ones.max(initial=0))) + _BITS
+        return np.dtype(np.min_scalar_type(most + 1))
+
+    def _features(self, begin: int, end: int) -> Columns:
+        columns = self._columns[begin:end]
+        return pack(columns, self._n) if self._integral else values_of(columns, self._n)
+
+    def _measure(self, candidates: list[Column], *, in_bits: bool) -> list[Tally]:
+        assert self._kept is not None
+        rest = self._columns[self._covered :]
+        made: Columns
+        if in_bits:
+            made = np.concatenate([pack([*rest, each], self._n) for each in candidates])
+            pending: Columns = pack([], self._n)
+        else:
+            made, pending = values_of(candidates, self._n), values_of(rest, self._n)
+        blocks = [Block(*span) for span in self._blocks]
+        for b, kept in enumerate(self._kept):
+            blocks[b] = replace(blocks[b], dependency=kept)
+        anew = self._to_make_anew(in_bits=in_bits) if len(self._kept) < len(blocks) else None
+        share = self._executor.share
+        dtype = self._dtype if in_bits else np.dtype(np.float64)
+        common = (self._around, anew, share(pending), share(made), dtype)
+        return add_tallies(self._executor.map(measure_block, blocks, *common))
+
+    def _to_make_anew(self, *, in_bits: bool) -> Any:
+        """Features for blocks that aren't kept; shared once as long as they stay the same."""
+        columns = self._columns[: self._covered] if in_bits else self._columns
+        key = (len(columns), in_bits)
+        if self._shared is None or self._shared[0] != key:
+            features = pack(columns, self._n) if in_bits else values_of(columns, self._n)
+            self._shared = (key, self._executor.share(features))
+        return self._shared[1]
+
+
+def despite_losses(ask: Callable[[], T], begin_again: Callable[[], object]) -> T:
+    """Ask a cluster, and again if workers were lost with data that the answer needs.
+
+    Parameters
+    ----------
+    ask
+        Raises ``CancelledError`` if what it was told to use is gone.
+    begin_again
+        Puts everything in place anew.
+    """
+    for _ in range(_LOSSES):
+        try:
+            return ask()
+        except CancelledError:
+            begin_again()
+    return ask()
+
+
+def row_blocks(n: int, row_bytes: int, n_workers: int) -> list[tuple[int, int]]:
+    """Cut rows into blocks for tasks.
+
+    Parameters
+    ----------
+    n
+        Rows.
+    row_bytes
+        Of the distances from one of them.
+    n_workers
+        Each gets some blocks.
+
+    Examples
+    --------
+    >>> row_blocks(40, 40, 2)
+    [(0, 16), (16, 32), (32, 40)]
+    """
+    rows = min(-(-n // (_BLOCKS_PER_WORKER * n_workers)), max(1, _BLOCK_BYTES // row_bytes))
+    rows = -(-rows // GROUP) * GROUP
+    return [(first, min(first + rows, n)) for first in range(0, n, rows)]
+
+
+def add_tallies(parts: Iterable[Tally]) -> list[Tally]:
+    """Add what blocks counted; whole numbers and exact sums, so in any order.
+
+    Parameters
+    ----------
+    parts
+        Of the blocks, each for all candidates.
+
+    Returns
+    -------
+    list of Tally
+        One for each candidate.
+    """
+    first, *others = parts
+    pure, shares = np.array(first.pure), np.array(first.shares)
+    for part in others:
+        pure += part.pure
+        shares += part.shares
+    return [Tally(*each) for each in zip(pure, shares, strict=True)]
