@@ -203,11 +203,11 @@ def _weigh(
     if len(rule.order) and asked.question.last:
         weighing = _weighing(source, summary, search, asked, executor)
         placed = rule.order[weighing.columns]
+        shared = executor.share(weighing)
         for first, last in _passes(asked.question, len(placed)):
             question = asked.question._replace(first=first, last=last)
-            shared = executor.share(replace(weighing, question=question))
             total = np.zeros((last - first, 2, len(placed)))
-            for _, part in search.over_training(weigh_block, shared):
+            for _, part in search.over_training(weigh_block, shared, question):
                 total += part
             rows = np.maximum(asked.rows[first:last], 1)[:, None]
             weights[first:last, placed] = (total[:, 0] + total[:, 1]) / rows
@@ -232,7 +232,6 @@ def _weighing(
     columns, kinds = _sorted_columns(plan.rule, by_cells=by_cells)
     gap = np.where(plan.rule.how == NOMINAL, 1.0, plan.rule.top - plan.rule.bottom)[columns]
     weighing = Weighing(
-        question=asked.question,
         members=asked.members,
         labels=asked.labels,
         codes=asked.codes,

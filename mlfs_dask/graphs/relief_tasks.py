@@ -62,7 +62,6 @@ class Weighing:
 
     Attributes
     ----------
-    question : Question
     members : Members
     labels : ndarray of uint8, shape (n_samples, n_labels)
     codes : ndarray of int64, shape (n_samples,)
@@ -80,7 +79,6 @@ class Weighing:
         All training rows, row after row; None: taken from the tiles when needed.
     """
 
-    question: Question
     members: Members
     labels: ByteArray
     codes: IntArray
@@ -118,7 +116,9 @@ def prepare_store(item: TileItem, plan: Plan, weighing: Weighing) -> Store:
     return stored_rows(load_block(item), plan, weighing)
 
 
-def weigh_block(block: QueryBlock, plan: Plan, train: Rows, weighing: Weighing) -> FloatArray:
+def weigh_block(
+    block: QueryBlock, plan: Plan, train: Rows, weighing: Weighing, question: Question
+) -> FloatArray:
     """Sums over the rows of a block.
 
     Parameters
@@ -128,6 +128,8 @@ def weigh_block(block: QueryBlock, plan: Plan, train: Rows, weighing: Weighing) 
     plan, train
         How rows are compared; training rows prepared for distances.
     weighing
+        Which rows are in which class, and how they are compared.
+    question
         Whose neighbours are looked for, and what they count.
 
     Returns
@@ -142,21 +144,21 @@ def weigh_block(block: QueryBlock, plan: Plan, train: Rows, weighing: Weighing) 
     """
     weighing = replace(
         weighing,
-        question=sealed(weighing.question),
         members=sealed(weighing.members),
         kinds=sealed(weighing.kinds),
         cuts=sealed(weighing.cuts),
     )
-    question = weighing.question
+    question = sealed(question)
     sums = np.zeros((question.last - question.first, 2, len(weighing.columns)))
     loaded = load_block(weighing.items[block.tile])
     rows = loaded[block.begin : block.begin + block.last - block.first]
-    step = _rows_at_once(plan, weighing)
+    step = _rows_at_once(plan, weighing, question)
     for begin in range(0, rows.shape[0], step):
         some = rows[begin : begin + step]
         own = block.first + np.arange(begin, begin + some.shape[0])
         for dtype, largest in _precisions(plan):
-            terms, unsure = _terms(some, own, plan, train, weighing, (dtype, largest))
+            asked = question, dtype, largest
+            terms, unsure = _terms(some, own, plan, train, weighing, asked)
             _add(terms, some, plan, weighing, sums)
             some, own = some[unsure], own[unsure]
             if len(own) == 0:
@@ -183,9 +185,9 @@ def _precisions(plan: Plan) -> list[tuple[type, Any]]:
     return found
 
 
-def _rows_at_once(plan: Plan, weighing: Weighing) -> int:
+def _rows_at_once(plan: Plan, weighing: Weighing, question: Question) -> int:
     """Rows whose distances and neighbours fit `TASK_BYTES`."""
-    lists, terms = lists_per_row(weighing)
+    lists, terms = lists_per_row(weighing, question)
     n = weighing.members.n_rows
     item = 2 if plan.layout is not None else 8
     per_row = n * item + lists * _BYTES_PER_LIST + terms * 16
@@ -195,9 +197,8 @@ def _rows_at_once(plan: Plan, weighing: Weighing) -> int:
     return max(1, fitting - fitting % GROUP if fitting > GROUP else fitting)
 
 
-def lists_per_row(weighing: Weighing) -> tuple[int, int]:
+def lists_per_row(weighing: Weighing, question: Question) -> tuple[int, int]:
     """Most lists, and most neighbours in them, that one row asks for."""
-    question = weighing.question
     if question.kind == SETS:
         lists = len(question.size)
     elif question.kind == ONE:
@@ -214,16 +215,16 @@ def _terms(
     plan: Plan,
     train: Rows,
     weighing: Weighing,
-    precision: tuple[type, Any],
+    asked: tuple[Question, type, Any],
 ) -> tuple[Terms, AnyArray]:
-    dtype, largest = precision
+    question, dtype, largest = asked
     n = weighing.members.n_rows
     totals: AnyArray = np.empty((len(own), LANES * max(1, -(-n // LANES))), dtype=dtype)
     fill_distances(totals, some, plan, train)
     codes = weighing.codes[own] if len(weighing.codes) else weighing.codes
-    lists = ask(weighing.question, weighing.labels[own], codes, n)
+    lists = ask(question, weighing.labels[own], codes, n)
     unsure = np.zeros(len(own), dtype=bool)
-    room = make_room(weighing.question.k, n, dtype)
+    room = make_room(question.k, n, dtype)
     return find_terms(totals, weighing.members, lists, own, largest, room, unsure), unsure
 
 
