@@ -20,6 +20,8 @@ _PAIR_BITS_PER_SECOND: Final = 5e10  # distances of 0/1 features by popcount
 _PAIR_POINTS_PER_SECOND: Final = 1e9  # looking at the nearest at one point of a curve
 _CELLS_PER_SECOND: Final = 1.5e8  # reading, decoding and summing values
 _FIXED_SECONDS: Final = 0.01
+# Selectors whose rankings, one for each label, are judged by a curve each.
+_PER_PROBLEM: Final = ("relief-wrapper", "spec-wrapper")
 _TILES_HELD: Final = 4
 
 
@@ -87,7 +89,9 @@ def seconds(job: Job, unit: Unit, sizes: Sizes) -> float:
     rows = train_rows(job, unit, sizes)
     if unit.kind == "judge":
         neighbours = _neighbour_seconds(sizes, rows, sizes.n_samples, _n_points(job, unit, sizes))
-        return _FIXED_SECONDS + _reading_seconds(sizes) + neighbours
+        per_problem = unit.needs and job.selects[unit.selector].method in _PER_PROBLEM
+        curves = sizes.n_labels if per_problem else 1
+        return _FIXED_SECONDS + _reading_seconds(sizes) + curves * neighbours
     select = job.selects[unit.selector]
     if select.prefilter is None:
         return _FIXED_SECONDS + _select_seconds(select, sizes, rows)
@@ -109,7 +113,13 @@ def _reading_seconds(sizes: Sizes) -> float:
 
 
 def _select_seconds(method: Method | Prefilter, sizes: Sizes, rows: int) -> float:
-    estimates = {"spec": _spec_seconds, "mllap": _mllap_seconds}
+    estimates = {
+        "spec": _spec_seconds,
+        "mllap": _mllap_seconds,
+        "spec-wrapper": _class_sums_seconds,
+        "relief-wrapper": _relief_seconds,
+        "mlrelieff": _relief_seconds,
+    }
     estimate = estimates.get(method.method, _pair_seconds)
     return _reading_seconds(sizes) + estimate(sizes, rows, method.params)
 
@@ -186,6 +196,18 @@ def _spec_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
 
 def _mllap_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
     return sizes.cells * (sizes.n_labels + 2) / 1e9 + sizes.n_features**2 / 1e8
+
+
+def _class_sums_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
+    sets = sizes.label_sets * sizes.n_features if params.get("order") == 2 else sizes.cells
+    return sets * (sizes.n_labels + 2) / 1e9
+
+
+def _relief_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
+    """Distances, and a look at each row's for the classes it is told from."""
+    rate = _PAIR_BITS_PER_SECOND if sizes.bits else _PAIR_FEATURES_PER_SECOND
+    looks = 4 * sizes.n_labels
+    return rows * rows * (sizes.n_features / rate + looks / (8 * _PAIR_POINTS_PER_SECOND))
 
 
 def _pair_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
