@@ -7,13 +7,14 @@
     neighbours ─> counts of labels ─────┘
 
 A unit makes its rows tile by tile, keeps them if that takes at most ``KEPT_BYTES``, else makes them
-anew for every step: memory does not grow with the number of rows. A label's weights depend on
-nothing but its own unit's rows, so grouping and workers do not matter.
+anew for every step: memory does not grow with the number of rows. More inputs than rows are first
+compressed to as many as rows have directions. A label's weights depend on nothing but these rows,
+so grouping and workers do not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,7 +25,8 @@ from mlfs_dask._typing import AnyArray, BoolArray, ByteArray, FloatArray, IntArr
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import TileItem, load_block
-from mlfs_dask.kernels.logistic import fit_logistic, linear_scores
+from mlfs_dask.kernels.blas import single_blas_thread
+from mlfs_dask.kernels.logistic import compress, fit_logistic, linear_scores
 
 KEPT_BYTES = 256 * 2**20
 """Standardised rows of a unit are kept between steps if they take no more."""
@@ -167,22 +169,36 @@ def _fit_unit(unit: _Unit, inputs: Inputs, labels: ByteArray) -> Models:
 
     def standardized() -> Iterator[FloatArray]:
         for b in range(inputs.n_blocks):
-            rows = _standardized(inputs.raw(b, unit.point), mean, deviation)
-            yield np.hstack([np.ones((len(rows), 1)), rows])
+            yield _standardized(inputs.raw(b, unit.point), mean, deviation)
 
-    n_bytes = 8 * len(labels) * (len(mean) + 1)
-    kept = list(standardized()) if n_bytes <= KEPT_BYTES else None
-    found = [
-        fit_logistic(standardized if kept is None else lambda: kept, labels[:, label])
-        for label in unit.labels
-    ]
+    n_rows, width, basis = len(labels), len(mean), None
+    kept = None
+    if width > n_rows:
+        coordinates, basis = compress(np.concatenate(list(standardized())))
+        kept = [_with_ones(coordinates)]
+    elif 8 * n_rows * (width + 1) <= KEPT_BYTES:
+        kept = [_with_ones(rows) for rows in standardized()]
+
+    def blocks() -> Iterable[FloatArray]:
+        return (_with_ones(rows) for rows in standardized()) if kept is None else kept
+
+    found = [fit_logistic(blocks, labels[:, label]) for label in unit.labels]
+    weights = [fitted.weights for fitted in found]
+    if basis is not None:
+        # One label at a time: a product with several would depend on how they are grouped.
+        with single_blas_thread():
+            weights = [np.concatenate([each[:1], basis @ each[1:]]) for each in weights]
     return Models(
         mean,
         deviation,
-        np.stack([fitted.weights for fitted in found], axis=1),
+        np.stack(weights, axis=1),
         np.array([fitted.n_steps for fitted in found], dtype=np.int64),
         np.array([fitted.converged for fitted in found]),
     )
+
+
+def _with_ones(rows: FloatArray) -> FloatArray:
+    return np.hstack([np.ones((len(rows), 1)), rows])
 
 
 def _moments(inputs: Inputs, point: int) -> tuple[FloatArray, FloatArray]:

@@ -5,8 +5,9 @@ import pytest
 import threadpoolctl
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
-from mlfs_dask.kernels.logistic import RIDGE, _solve, fit_logistic, linear_scores
+from mlfs_dask.kernels.logistic import RIDGE, _solve, compress, fit_logistic, linear_scores
 from reference import logistic
 
 
@@ -22,7 +23,7 @@ def with_ones(Z):
 def slope(rows, target, weights):
     """Gradient of the objective, for what no closed form tells."""
     sign = np.where(target > 0, 1.0, -1.0)
-    wrong = 1 / (1 + np.exp(sign * (rows @ weights)))
+    wrong = expit(-sign * (rows @ weights))
     return -(sign * wrong) @ rows + 2 * RIDGE * np.concatenate([[0.0], weights[1:]])
 
 
@@ -49,7 +50,7 @@ def test_weights_are_those_of_plain_loops(case):
     fitted = fit_logistic(lambda: [rows], target)
     assert fitted.converged
     expected = np.array(logistic.fit(Z.tolist(), target.tolist()))
-    ours, theirs = (1 / (1 + np.exp(-(rows @ w))) for w in (fitted.weights, expected))
+    ours, theirs = (expit(rows @ w) for w in (fitted.weights, expected))
     np.testing.assert_allclose(ours, theirs, atol=1e-8)
     assert np.abs(slope(rows, target, fitted.weights)).max() < 1e-11
 
@@ -104,6 +105,26 @@ def test_a_larger_ridge_shrinks_the_slopes():
     target = (np.arange(12) > 6).astype(np.uint8)
     slopes = [abs(fit_logistic(lambda: [rows], target, ridge).weights[1]) for ridge in (1e-8, 1.0)]
     assert slopes[1] < 0.2 * slopes[0]
+
+
+@given(problems(), st.integers(0, 2))
+def test_compressed_inputs_give_the_same_fit(case, constants):
+    Z, target = case
+    Z = np.column_stack([Z, Z[:, ::-1], np.zeros((len(Z), constants))])
+    coordinates, basis = compress(Z)
+    assert coordinates.shape[1] == np.linalg.matrix_rank(Z)
+    np.testing.assert_allclose(coordinates @ basis.T, Z, atol=1e-12)
+    fitted = fit_logistic(lambda: [with_ones(coordinates)], target)
+    weights = np.concatenate([fitted.weights[:1], basis @ fitted.weights[1:]])
+    assert np.abs(slope(with_ones(Z), target, weights)).max() < 1e-11
+
+
+def test_nothing_compresses_to_nothing():
+    coordinates, basis = compress(np.zeros((3, 4)))
+    assert (coordinates.shape, basis.shape) == ((3, 0), (4, 0))
+    target = np.array([1, 0, 0], dtype=np.uint8)
+    weights = fit_logistic(lambda: [with_ones(coordinates)], target).weights
+    np.testing.assert_allclose(weights, [np.log(0.5)])
 
 
 def test_directions_without_curvature_are_held_back():
