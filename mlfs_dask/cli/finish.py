@@ -56,6 +56,7 @@ def _show(finished: Finished, error: MlfsError | None, *, as_json: bool, again: 
     from mlfs_dask.jobs.results import Run
 
     done = Run(finished.folder)
+    done.check()
     if as_json:
         extra: dict[str, Any] = {
             "already_finished": not finished.fresh,

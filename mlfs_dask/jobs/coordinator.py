@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -182,6 +183,8 @@ def _run(
         order = replace(order, job=keep_files(order.job, folder.inputs))
         if not folder.exists:
             _create(folder, order, datasets)
+        with machine_faults("make the run folder", folder.path):
+            folder.units.mkdir(exist_ok=True)  # may be lost: what was in it is done again
         clear_cancel(folder)
         replay = Replay()
         with _log_to(folder), _journal(folder, replay, lease) as journal:
@@ -213,8 +216,6 @@ def _choose_folder(order: Order, datasets: Sequence[Dataset]) -> RunFolder:
 
 
 def _create(folder: RunFolder, order: Order, datasets: Sequence[Dataset]) -> None:
-    with machine_faults("make the run folder", folder.path):
-        folder.units.mkdir(exist_ok=True)
     write_bytes(folder.job, order.text)
     write_json(folder.resolved, order.job.resolved())
     write_json(folder.datasets, {dataset.name: describe_dataset(dataset) for dataset in datasets})
@@ -241,11 +242,19 @@ def resume_command(*words: str) -> str:
     return shlex.join(words)
 
 
+class _LogFile(logging.FileHandler):
+    """A log whose disk is full ends the run like any other of its files, not in a traceback."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        with machine_faults("write the log", Path(self.baseFilename)):
+            raise  # what was caught: logging calls this from its except clause
+
+
 @contextmanager
 def _log_to(folder: RunFolder) -> Iterator[None]:
     """Copy the package's log into the run folder, each line with the run's id."""
     with machine_faults("write the log", folder.log):
-        handler = logging.FileHandler(folder.log, encoding="utf-8")
+        handler = _LogFile(folder.log, encoding="utf-8")
     handler.setFormatter(
         logging.Formatter(f"%(asctime)s %(levelname)s {folder.id} %(name)s: %(message)s")
     )
@@ -262,4 +271,5 @@ def _log_to(folder: RunFolder) -> Iterator[None]:
     finally:
         logger.setLevel(level)
         logger.removeHandler(handler)
-        handler.close()
+        with machine_faults("write the log", folder.log):
+            handler.close()

@@ -29,6 +29,7 @@ from mlfs_dask.jobs.plan import Plan
 from mlfs_dask.jobs.replay import Replay
 from mlfs_dask.jobs.results import read_unit, write_results
 from mlfs_dask.jobs.rundir import RunFolder, State
+from mlfs_dask.jobs.shapes import read_manifest
 from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.units import Unit, part_for, units_of
 from mlfs_dask.jobs.work import Failure, Outcome, Task
@@ -296,7 +297,7 @@ class Driver:
         _LOG.info("%s: %d of %d units to do", self._folder.id, left, len(self._units))
         self._journal.append(
             "start",
-            run=self._folder.id,
+            run=read_manifest(self._folder.manifest)["run"],
             units=len(self._units),
             done=len(self._done),
             workers=plan.workers,

@@ -14,6 +14,7 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.signal: str | None = None
+        self.insists = False
 
     def __call__(self) -> bool:
         """True once a signal came."""
@@ -27,7 +28,8 @@ def stop_on_signals(request: StopRequest, tell: Callable[[str], None]) -> Iterat
     Parameters
     ----------
     request
-        Becomes true once a signal came; a second one raises KeyboardInterrupt.
+        Becomes true once a signal came; a second one raises KeyboardInterrupt. Any more are passed
+        over: what the second one set going is the end already, and must not be torn apart.
     tell
         Called with the name of the first signal.
     """
@@ -36,7 +38,10 @@ def stop_on_signals(request: StopRequest, tell: Callable[[str], None]) -> Iterat
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
+        if request.insists:
+            return
         if request():
+            request.insists = True
             raise KeyboardInterrupt
         request.signal = signal.Signals(number).name
         tell(request.signal)

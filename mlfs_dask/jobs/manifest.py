@@ -134,6 +134,10 @@ def check_manifest(folder: RunFolder, job: Job, datasets: Sequence[Dataset]) -> 
     digest = job_digest(job, [(dataset.name, dataset.digest) for dataset in datasets])
     if not differing and digest != manifest["job_digest"]:
         differing.append(f"job: digest {manifest['job_digest'][:10]} then, {digest[:10]} now")
+    names = {dataset.name: describe_dataset(dataset) for dataset in datasets}
+    if not differing and read_json(folder.datasets) != names:
+        problem = f"{folder.datasets} does not hold the names that are in the stores"
+        raise RunFolderError(problem, hint=CHANGED, path=str(folder.datasets))
     if differing:
         lines = "".join(f"\n  {line}" for line in differing)
         raise RunFolderError(

@@ -6,7 +6,6 @@ however often the run was interrupted and wherever it ran; times stand in ``timi
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -30,8 +29,10 @@ from mlfs_dask.jobs.evaluation import (
 )
 from mlfs_dask.jobs.journal import Journal, iter_journal, read_journal
 from mlfs_dask.jobs.rundir import (
+    CHANGED,
     FORMAT,
     RunFolder,
+    file_sha256,
     find_run,
     read_json,
     write_bytes,
@@ -87,10 +88,11 @@ def write_results(
     Returns
     -------
     dict
-        sha256 of results.json, evaluation.csv and tests.json, by name.
+        sha256, by name, of these (but the times) and of the files with names and parameters.
     """
     finished = [unit for unit in units if unit.id in done]
-    head = {"format": FORMAT, "run": folder.id, **_judges(job)}
+    # The id that the run was given: its folder may have been renamed since.
+    head = {"format": FORMAT, "run": read_manifest(folder.manifest)["run"], **_judges(job)}
     selections = (
         _selection(job, unit, read_unit(folder, unit.id))
         for unit in finished
@@ -107,25 +109,13 @@ def write_results(
     journal.sync()
     events = (event for event, _ in iter_journal(folder.journal))
     write_json(folder.timings, _timings(finished, events))
-    written = [folder.results, folder.evaluation]
+    written = [folder.results, folder.evaluation, folder.resolved, folder.datasets]
     if job.compare is not None:
         head |= {"compare": to_builtins(job.compare)}
         tests = _tests(folder, job, job.compare, units)
         write_parts(folder.tests, _lines(head, "comparisons", tests))
         written.append(folder.tests)
     return {path.name: file_sha256(path) for path in written}
-
-
-def file_sha256(path: Path) -> str:
-    """sha256 of a file, in hexadecimal.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_unit(folder: RunFolder, unit_id: str) -> dict[str, Any]:
@@ -262,12 +252,14 @@ class Run:
     @cached_property
     def job(self) -> dict[str, Any]:
         """The job with all defaults."""
+        self._check_unchanged(self._folder.resolved)
         document: dict[str, Any] = read_shaped(self._folder.resolved, Resolved)
         return document
 
     @cached_property
     def datasets(self) -> dict[str, Any]:
         """Name of each data set -> its feature names, label names and planted truth."""
+        self._check_unchanged(self._folder.datasets)
         needed = [dataset["name"] for dataset in self.manifest["datasets"]]
         return read_datasets(self._folder.datasets, needed)
 
@@ -313,12 +305,22 @@ class Run:
         self._check_unchanged(path)
         return read_evaluation(path)
 
+    def check(self) -> None:
+        """Raise RunFolderError if a file is not what the run wrote."""
+        folder = self._folder
+        for path in (folder.results, folder.evaluation, folder.tests, *self._inputs):
+            self._check_unchanged(path)
+
+    @property
+    def _inputs(self) -> tuple[Path, Path]:
+        return self._folder.resolved, self._folder.datasets
+
     def _check_unchanged(self, path: Path) -> None:
-        """Refuse results other than those that the run wrote."""
         written = self._folder.read_state().get("outputs", {}).get(path.name)
         if written is not None and path.is_file() and file_sha256(path) != written:
             problem = f"{path} was changed since the run wrote it"
-            raise RunFolderError(problem, hint=REBUILD, path=str(path))
+            hint = CHANGED if path in self._inputs else REBUILD
+            raise RunFolderError(problem, hint=hint, path=str(path))
 
     def order(self, selector: str, dataset: str | None = None) -> IntArray:
         """Features best first, selected on all rows.

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import socket
@@ -255,6 +256,18 @@ def read_json(path: Path) -> Any:
             hint=CHANGED,
             path=str(path),
         ) from error
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file, in hexadecimal.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def runs_folder() -> Path:

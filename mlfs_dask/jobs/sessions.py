@@ -101,4 +101,4 @@ def _end(event: dict[str, Any]) -> str:
 
 def _seconds(facts: dict[str, Any]) -> float:
     begun, ended = (datetime.fromisoformat(facts[key]) for key in ("started", "ended"))
-    return (ended - begun).total_seconds()
+    return max(0.0, (ended - begun).total_seconds())  # somebody may have set the clock back

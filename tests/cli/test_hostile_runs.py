@@ -63,6 +63,17 @@ def test_a_file_of_the_wrong_shape_is_named(run, name, content):
     assert ("damaged" in told) == (name in ("state.json", "manifest.json"))
 
 
+@pytest.mark.parametrize("name", ["resolved.json", "datasets.json"])
+def test_names_and_parameters_are_those_of_the_run(run, name):
+    path = run.path / name
+    changed = path.read_bytes().replace(b'"f1"', b'"f9"').replace(b"mllap", b"mlIap")
+    assert changed != path.read_bytes()
+    path.write_bytes(changed)
+    code, told = mlfs_exits("status", run.path)
+    assert code == 2
+    assert f"{name} was changed" in told
+
+
 @pytest.mark.parametrize("name", ["results.json", "evaluation.csv"])
 def test_a_changed_digit_in_results_is_found_and_can_be_mended(run, job, name):
     path = run.path / name

@@ -98,6 +98,43 @@ def test_what_is_damaged_is_named(invoke, cut_run, name, content, told):
     assert told in invoke("resume", "tiny", code=2).stderr
 
 
+def test_results_that_were_changed_are_no_finished_run(invoke, tiny_run):
+    invoke("resume", "tiny")
+    tiny_run.evaluation.write_bytes(tiny_run.evaluation.read_bytes()[:-1])
+    assert "evaluation.csv was changed" in invoke("resume", "tiny", code=2).stderr
+
+
+def test_names_other_than_those_of_the_store_are_refused(invoke, cut_run):
+    names = json.loads(cut_run.datasets.read_bytes())
+    names["tiny"]["features"][0] += "x"
+    cut_run.datasets.write_text(json.dumps(names))
+    assert "datasets.json does not hold" in invoke("resume", "tiny", code=2).stderr
+
+
+def test_a_renamed_run_goes_on_as_often_as_it_must(invoke, cut_run, once):
+    renamed = cut_run.path.rename(cut_run.path.with_name("mine"))
+    invoke("resume", "mine")
+    for _ in range(2):
+        (renamed / "state.json").unlink()
+        invoke("resume", "mine")
+        for name in ("results.json", "evaluation.csv"):
+            assert (renamed / name).read_bytes() == (once / name).read_bytes()
+
+
+def test_a_lost_folder_of_units_is_made_again(invoke, cut_run, once):
+    shutil.rmtree(cut_run.units)
+    invoke("resume", "tiny")
+    assert cut_run.results.read_bytes() == (once / "results.json").read_bytes()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_log_that_cannot_be_written_is_a_fault_of_the_machine(invoke, cut_run, capfd):
+    cut_run.log.unlink(missing_ok=True)
+    cut_run.log.symlink_to("/dev/full")
+    assert "cannot write the log" in invoke("resume", "tiny", code=1).stderr
+    assert "Logging error" not in capfd.readouterr().err
+
+
 def test_a_journal_of_another_run_is_refused(invoke, cut_run):
     manifest = json.loads(cut_run.manifest.read_bytes())
     cut_run.manifest.write_text(json.dumps({**manifest, "run": "other-0123456789"}))

@@ -11,6 +11,7 @@ import pytest
 from mlfs_dask.errors import MlfsError, RunFolderError, RunInterruptedError
 from mlfs_dask.jobs.cancel import request_cancel
 from mlfs_dask.jobs.coordinator import resume_run
+from mlfs_dask.jobs.interrupt import StopRequest, stop_on_signals
 from mlfs_dask.jobs.progress import Silent
 from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.rundir import find_run
@@ -234,3 +235,15 @@ def test_a_store_that_is_gone_is_named(stopped, tmp_path):
     (tmp_path / "stores" / "tiny.zarr").rename(tmp_path / "gone")
     with pytest.raises(MlfsError, match=r"tiny\.zarr"):
         resume_run(stopped)
+
+
+def test_ctrl_c_after_the_second_tears_nothing_apart():
+    request = StopRequest()
+    with pytest.raises(KeyboardInterrupt), stop_on_signals(request, lambda name: None):
+        interrupt()
+        try:
+            interrupt()
+        finally:
+            interrupt()  # while things are being put away
+            cleared = True
+    assert cleared
