@@ -238,12 +238,17 @@ def test_a_store_that_is_gone_is_named(stopped, tmp_path):
 
 
 def test_ctrl_c_after_the_second_tears_nothing_apart():
-    request = StopRequest()
-    with pytest.raises(KeyboardInterrupt), stop_on_signals(request, lambda name: None):
-        interrupt()
-        try:
+    cleared = []
+
+    def pressed_three_times():
+        with stop_on_signals(StopRequest(), lambda name: None):
             interrupt()
-        finally:
-            interrupt()  # while things are being put away
-            cleared = True
+            try:
+                interrupt()
+            finally:
+                interrupt()  # while things are being put away
+                cleared.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        pressed_three_times()
     assert cleared
