@@ -81,21 +81,30 @@ def run(arguments: list[str] | str, folder: Path, line: int) -> None:
     assert "Traceback" not in said, said
 
 
-def test_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    write_emotions(tmp_path)
+def run_blocks(folder: Path) -> int:
+    """Run all blocks; returns how many commands and programs these were."""
     ran = 0
     for block in BLOCKS:
         if block.language == "console":
             for command in block.commands:
                 if not command.startswith(("make ", ". .venv/")):
-                    run(command, tmp_path, block.line)
+                    run(command, folder, block.line)
                     ran += 1
         elif block.language == "python":
-            run([sys.executable, "-c", block.text], tmp_path, block.line)
+            run([sys.executable, "-c", block.text], folder, block.line)
             ran += 1
         elif block.language == "toml":
             name = block.info.removeprefix("file=")
-            (tmp_path / name).write_text(block.text, encoding="utf-8")
+            (folder / name).write_text(block.text, encoding="utf-8")
+    return ran
+
+
+def test_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    write_emotions(tmp_path)
+    try:
+        ran = run_blocks(tmp_path)
+    finally:
+        run("mlfs cluster stop", tmp_path, 0)  # of a README that failed half-way
     assert ran >= 6
     (report,) = tmp_path.glob("runs/*/report.html")
     assert report.stat().st_size > 0

@@ -255,12 +255,12 @@ def _live_document(live: Live) -> dict[str, Any]:
 
 
 def _sizes(record: ClusterRecord) -> str:
+    from mlfs_dask.jobs.clusters.findings import counted
     from mlfs_dask.jobs.sizes import show_bytes
 
-    plural = "" if record.workers == 1 else "s"
     threads = "" if record.threads == 1 else f" with {record.threads} threads each"
     memory = show_bytes(record.memory_bytes)
-    return f"{record.workers} worker{plural}{threads}, {memory} each"
+    return f"{counted(record.workers, 'worker')}{threads}, {memory} each"
 
 
 def _protection(record: ClusterRecord) -> str:

@@ -73,13 +73,13 @@ def _document(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _print(diagnosis: Diagnosis) -> None:
+    from mlfs_dask.jobs.clusters.findings import counted
+
     for finding in diagnosis.findings:
         click.echo(f"{finding.level:8} {finding.check:11} {finding.message}")
         if finding.fix:
             click.echo(f"{'':20} -> {finding.fix}")
     counts = [
-        f"{n} {level}{'' if n == 1 else 's'}"
-        for level in ("problem", "warning")
-        if (n := diagnosis.count(level))
+        counted(n, level) for level in ("problem", "warning") if (n := diagnosis.count(level))
     ]
     click.echo(f"\n{' and '.join(counts) or 'fit for jobs'}")

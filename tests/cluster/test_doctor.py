@@ -24,6 +24,7 @@ FACTS = Facts(
     versions=HERE,
     cores=4,
     memory_bytes=16 * GIB,
+    machine_bytes=16 * GIB,
     processor="znver5",
     pools=[Pool("openblas", 1, "SkylakeX"), Pool("numba", 1, None)],
     kernels=None,
@@ -129,6 +130,9 @@ def test_memory():
     assert "16.2 GiB together" in found(int(8.1 * GIB)).message
     assert found(int(8.1 * GIB)).level == "problem"
     assert found(8 * GIB).level == "ok"
+    granted = list(checks.check_memory(team(), nodes(memory_bytes=3 * GIB)))
+    assert [finding.level for finding in granted] == ["problem"] * 2
+    assert "batch job has 3.0 GiB" in granted[0].message
     small = list(checks.check_memory(team(memory_limit_bytes=600 * 2**20), nodes()))
     assert [finding.level for finding in small] == ["warning"] * 2
     tiny = list(checks.check_memory(team(memory_limit_bytes=300 * 2**20), nodes()))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from mlfs_dask.jobs.clusters.findings import Finding, several
+from mlfs_dask.jobs.clusters.findings import Finding, counted, several
 from mlfs_dask.jobs.clusters.live import Live
 from mlfs_dask.jobs.clusters.probe import Facts, SchedulerFacts
 from mlfs_dask.jobs.clusters.versions import differences
@@ -57,7 +57,7 @@ def check_versions(
             check="versions",
             level="ok",
             message=f"mlfs-dask {own['mlfs-dask']}, dask {own['dask']}, numpy {own['numpy']}, "
-            f"numba {own['numba']} on client, scheduler and {len(workers)} workers",
+            f"numba {own['numba']} on client, scheduler and {counted(len(workers), 'worker')}",
         )
 
 
@@ -161,20 +161,29 @@ def check_memory(live: Live, workers: Mapping[str, Facts]) -> Iterator[Finding]:
             f"kernels take about {show_bytes(250 * _MIB)} of it",
             fix="Start fewer workers with more memory each.",
         )
+    over = {a: f.memory_bytes for a, f in workers.items() if f.memory_bytes < (limits[a] or 0)}
+    for address, granted in sorted(over.items()):
+        yield Finding(
+            check="memory",
+            level="problem",
+            message=f"Dask grants {address} {show_bytes(limits[address] or 0)}, but its "
+            f"container or batch job has {show_bytes(granted)}: the system kills it first",
+            fix="Lower --memory-limit to nine tenths of what the process is granted.",
+        )
     crowded = False
     for host, addresses in _by_host(workers).items():
         together = sum(limits.get(address) or 0 for address in addresses)
-        available = min(workers[address].memory_bytes for address in addresses)
+        available = max(workers[address].machine_bytes for address in addresses)
         if together > 1.01 * available:
             crowded = True
             yield Finding(
                 check="memory",
                 level="problem",
                 message=f"{host}: workers may use {show_bytes(together)} together, the machine has "
-                f"{show_bytes(available)}: the system will kill them before Dask spills",
+                f"{show_bytes(available)}: the system kills before Dask spills",
                 fix="Lower --memory-limit, or start fewer workers there.",
             )
-    if workers and not (unlimited or small or crowded):
+    if workers and not (unlimited or small or over or crowded):
         least = min(limit for limit in limits.values() if limit)
         yield Finding(check="memory", level="ok", message=f"{show_bytes(least)} or more per worker")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from mlfs_dask.jobs.clusters.address import SchedulerAddress, is_loopback
-from mlfs_dask.jobs.clusters.findings import Finding, several
+from mlfs_dask.jobs.clusters.findings import Finding, counted, several
 from mlfs_dask.jobs.clusters.live import Live
 from mlfs_dask.jobs.clusters.probe import SchedulerFacts
 from mlfs_dask.jobs.clusters.settings import ALLOWED_FAILURES, COORDINATOR
@@ -158,7 +158,7 @@ def check_store(path: str, digest: str, seen: Mapping[str, str]) -> Iterator[Fin
         yield Finding(
             check="store",
             level="ok",
-            message=f"{path}, digest {digest[:10]}, here and on {len(seen)} workers",
+            message=f"{path}, digest {digest[:10]}, here and on {counted(len(seen), 'worker')}",
         )
 
 
@@ -184,7 +184,9 @@ def check_runs(folder: str, seen: Mapping[str, str | None]) -> Iterator[Finding]
         )
     if not wrong:
         yield Finding(
-            check="runs", level="ok", message=f"{folder}: written and read by {len(seen)} workers"
+            check="runs",
+            level="ok",
+            message=f"{folder}: written and read by {counted(len(seen), 'worker')}",
         )
 
 
@@ -198,8 +200,11 @@ def check_files(files: TlsFiles, expires: float | None) -> Iterator[Finding]:
     expires
         When the certificate does, in seconds since 1970; None if that is unknown.
     """
-    mode = stat.S_IMODE(os.stat(files.key).st_mode)
-    if mode & 0o077:
+    facts = os.stat(files.key)
+    mode = stat.S_IMODE(facts.st_mode)
+    # Secrets of Kubernetes belong to root, and to a group that only the pod is in.
+    own = facts.st_uid == os.getuid() != 0
+    if mode & (0o077 if own or os.getuid() == 0 else 0o007):
         yield Finding(
             check="tls",
             level="problem",

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from mlfs_dask.errors import ClusterError
 from mlfs_dask.jobs.clusters.address import SchedulerAddress
+from mlfs_dask.jobs.clusters.findings import counted
 from mlfs_dask.jobs.clusters.target import Target
 from mlfs_dask.jobs.clusters.versions import refuse_other_versions
 
@@ -46,8 +47,8 @@ def connected(target: Target, *, check_versions: bool = True) -> Iterator[Any]:
 
 
 def _say_where(target: Target, n_workers: int) -> None:
-    plural = "" if n_workers == 1 else "s"
-    _LOG.info("%s (from %s): %d worker%s", target.address, target.said_by, n_workers, plural)
+    workers = counted(n_workers, "worker")
+    _LOG.info("%s (from %s): %s", target.address, target.said_by, workers)
     if n_workers == 0:
         _LOG.warning("tasks wait for the first worker")
 

@@ -44,7 +44,9 @@ class Facts(Struct, frozen=True, kw_only=True):
     cores
         That the process may use.
     memory_bytes
-        Of the machine or container.
+        That the process may use: of the machine, of its container, or what a batch system grants.
+    machine_bytes
+        Of the machine or container: what all processes there share.
     processor
         As the compiler of the kernels names it.
     pools
@@ -63,6 +65,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     versions: dict[str, str | None]
     cores: int
     memory_bytes: int
+    machine_bytes: int
     processor: str | None
     pools: list[Pool]
     kernels: str | None
@@ -117,6 +120,7 @@ def probe(dask_worker: Any = None) -> Facts:
         versions=installed_versions(),
         cores=available_cores(),
         memory_bytes=int(MEMORY_LIMIT),
+        machine_bytes=_machine_bytes(int(MEMORY_LIMIT)),
         processor=_processor(),
         pools=_pools() if kernels is None else [],
         kernels=kernels,
@@ -207,6 +211,16 @@ def free_bytes(folder: str | Path) -> int:
     while not path.exists():
         path = path.parent
     return shutil.disk_usage(path).free
+
+
+def _machine_bytes(own: int) -> int:
+    """Dask's figure, unless that comes from a limit that is set for each process alone."""
+    import resource
+
+    import psutil
+
+    _, of_each = resource.getrlimit(resource.RLIMIT_RSS)
+    return int(psutil.virtual_memory().total) if 0 < of_each <= own else own
 
 
 def _scratch() -> str:
