@@ -25,6 +25,8 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "mllap": "mlfs_dask.selectors.mllap:MLLAP",
         "mlrelieff": "mlfs_dask.selectors.mlrelieff:MLReliefF",
         "mutual-info": "mlfs_dask.selectors.baselines:MutualInformation",
+        "nrs-stream": "mlfs_dask.selectors.nrs_stream:NRSStream",
+        "ofs-a3m": "mlfs_dask.selectors.ofs_a3m:OFSA3M",
         "pmu": "mlfs_dask.selectors.pmu:PMU",
         "relief-wrapper": "mlfs_dask.selectors.relief_wrapper:ReliefWrapper",
         "spec": "mlfs_dask.selectors.spec:SPEC",
@@ -32,10 +34,14 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "variance": "mlfs_dask.selectors.baselines:Variance",
     },
     "classifiers": {
+        "br": "mlfs_dask.classifiers.br:BinaryRelevance",
         "brknn": "mlfs_dask.classifiers.brknn:BRkNN",
+        "clr": "mlfs_dask.classifiers.clr:CalibratedLabelRanking",
         "dmlknn": "mlfs_dask.classifiers.dmlknn:DMLkNN",
         "iblr": "mlfs_dask.classifiers.iblr:IBLR",
+        "lp": "mlfs_dask.classifiers.lp:LabelPowerset",
         "mlknn": "mlfs_dask.classifiers.mlknn:MLkNN",
+        "rakel": "mlfs_dask.classifiers.rakel:RAkEL",
     },
     "readers": {},
 }

@@ -253,16 +253,37 @@ def orders_by_label(
             "labels",
             hint="Select with order = 1, each label against the rest.",
         )
-    found = [np.asarray(orders[label]) for label in wanted]
-    for label, order in enumerate(found):
-        if order.ndim != 1 or (order.size and order.dtype.kind not in "iu"):
-            raise InputError(f"features of label {label}: expected a list of feature indices")
-        outside = (order < 0) | (order >= n_features)
-        if np.any(outside) or len(np.unique(order)) != len(order):
-            raise InputError(
-                f"features of label {label}: expected each index once, from 0 to {n_features - 1}"
-            )
-    return [order.astype(np.int64) for order in found]
+    return [
+        checked_features(orders[problem], f"label {problem[0]}", n_features) for problem in wanted
+    ]
+
+
+def checked_features(order: Any, owner: str, n_features: int) -> IntArray:
+    """Features of a problem, checked.
+
+    Parameters
+    ----------
+    order : array-like of int
+        Features.
+    owner
+        Whose they are, for the message.
+    n_features
+        Of the training rows.
+
+    Raises
+    ------
+    InputError
+        Features that aren't there or are named twice.
+    """
+    found = np.asarray(order)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise InputError(f"features of {owner}: expected a list of feature indices")
+    outside = (found < 0) | (found >= n_features)
+    if np.any(outside) or len(np.unique(found)) != len(found):
+        raise InputError(
+            f"features of {owner}: expected each index once, from 0 to {n_features - 1}"
+        )
+    return found.astype(np.int64)
 
 
 def fill_values(train: Source, impute: Impute, executor: Executor) -> FloatArray | None:

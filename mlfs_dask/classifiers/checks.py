@@ -127,3 +127,24 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     if value not in allowed:
         names = ", ".join(repr(choice) for choice in allowed)
         raise InputError(f"{name} = {value!r}: expected one of {names}")
+
+
+def check_seed(value: Any) -> None:
+    """Refuse anything but a seed that gives the same numbers whenever it is used.
+
+    Parameters
+    ----------
+    value
+        Of the parameter ``random_state``.
+
+    Raises
+    ------
+    InputError
+        It is something else.
+    """
+    if isinstance(value, np.random.SeedSequence):
+        return
+    if not is_a(numbers.Integral, value) or value < 0:
+        raise InputError(
+            f"random_state = {value!r}: expected an integer of at least 0 or a SeedSequence"
+        )

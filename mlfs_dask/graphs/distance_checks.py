@@ -8,7 +8,7 @@ from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.statistics import ColumnSummary, summarize_columns
+from mlfs_dask.graphs.statistics import ColumnSummary, refuse_infinite, summarize_columns
 from mlfs_dask.kernels.distances import Known
 
 
@@ -30,15 +30,7 @@ def known_values(source: Source, executor: Executor, summary: ColumnSummary | No
         A feature holds an infinite value.
     """
     summary = summary or summarize_columns(source, executor)
-    wrong = np.flatnonzero(np.isinf(summary.low) | np.isinf(summary.high))
-    if len(wrong):
-        j = int(wrong[0])
-        name = f" ({source.feature_names[j]})" if source.feature_names else ""
-        raise InputError(
-            f"Input X contains infinity or a value too large: feature {j}{name}",
-            hint="Distances need finite values; NaN stands for a missing one.",
-            feature=j,
-        )
+    refuse_infinite(summary, source)
     return Known(summary.low, summary.high, summary.n_missing > 0, summary.binary)
 
 

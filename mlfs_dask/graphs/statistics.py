@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
-from mlfs_dask.errors import MissingValuesError
+from mlfs_dask.errors import InputError, MissingValuesError
 from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.source import Source, TileItem, load_block
 from mlfs_dask.kernels.summary import (
@@ -132,6 +132,31 @@ def refuse_missing(summary: ColumnSummary, source: Source, method: str) -> None:
         hint='Set impute = "mean" to replace them by the training mean (nominal: the mode).',
         feature=j,
         count=int(summary.n_missing[j]),
+    )
+
+
+def refuse_infinite(summary: ColumnSummary, source: Source) -> None:
+    """Refuse infinite values.
+
+    Parameters
+    ----------
+    summary, source
+        The rows and what is known of them.
+
+    Raises
+    ------
+    InputError
+        Names the first feature with one.
+    """
+    affected = np.flatnonzero(np.isinf(summary.low) | np.isinf(summary.high))
+    if len(affected) == 0:
+        return
+    j = int(affected[0])
+    name = f" ({source.feature_names[j]})" if source.feature_names else ""
+    raise InputError(
+        f"Input X contains infinity or a value too large: feature {j}{name}",
+        hint="Values must be finite; NaN stands for a missing one.",
+        feature=j,
     )
 
 

@@ -62,9 +62,9 @@ def selector_stream(
 
 
 def classifier_stream(
-    seed: int, label: str, repeat: int, fold: int, unit: int = 0
+    seed: int, label: str, repeat: int, fold: int, unit: int | None = None
 ) -> np.random.SeedSequence:
-    """Seed of a classifier's generator.
+    """Seed of a classifier's generator, or of one of its models'.
 
     Parameters
     ----------
@@ -75,9 +75,10 @@ def classifier_stream(
     repeat, fold
         Where it is trained.
     unit
-        Number of the model, for classifiers made of several.
+        Number of the model; None: what a classifier is given, which appends the number itself.
     """
-    return _sequence(seed, _CLASSIFIER, _crc(label), repeat, fold, unit)
+    numbers = () if unit is None else (unit,)
+    return _sequence(seed, _CLASSIFIER, _crc(label), repeat, fold, *numbers)
 
 
 def _sequence(seed: int, *key: int) -> np.random.SeedSequence:

@@ -34,6 +34,8 @@ DECLARED = {
     "check_estimators_dtypes": ONLY_0_1,
     "check_fit2d_1feature": ONLY_0_1,
 }
+BY_VOTES = {"check_classifiers_multilabel_output_format_predict_proba": "votes may be none or all"}
+DECLARED_OF = {"clr": BY_VOTES, "lp": BY_VOTES, "rakel": BY_VOTES}
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def table():
 def test_checks_of_scikit_learn_pass_but_for_those_declared(name) -> None:
     results = check_estimator(get_classifier(name), on_fail=None, on_skip=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
-    assert failed == set(DECLARED)
+    assert failed == {*DECLARED, *DECLARED_OF.get(name, {})}
     assert sum(result["status"] == "passed" for result in results) > 35
 
 

@@ -71,9 +71,8 @@ class Encoding:
         if len(self.column):
             coded = sp.csr_matrix(self._coded(rows[:, self.column].toarray()))
             rows = sp.csr_matrix(sp.hstack([rows[:, self.plain], coded], format="csr"))
-        scaled = sp.csr_matrix(
-            (rows.data * self.factor[rows.indices], rows.indices, rows.indptr), shape=rows.shape
-        )
+        scaled = rows.copy()
+        scaled.data = scaled.data * self.factor[scaled.indices]
         scaled.eliminate_zeros()
         scaled.sort_indices()
         return scaled

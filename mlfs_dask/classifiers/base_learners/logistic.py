@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,12 @@ from mlfs_dask.classifiers.base_learners.quiet import quiet
 from mlfs_dask.classifiers.checks import check_positive, check_whole
 from mlfs_dask.graphs.inputs import Block
 
-# Newton's method holds the curvature of that many coefficients and solves for them exactly;
-# beyond, conjugate gradients do, on sparse rows.
-EXACT_COEFFICIENTS = 512
+Solver: TypeAlias = Literal["newton-cholesky", "newton-cg", "lbfgs"]
+
+# Newton's method may hold the curvature of that many coefficients: of rows that are mostly zeros
+# only a few, since conjugate gradients use the zeros.
+EXACT_COEFFICIENTS, EXACT_SPARSE = 4096, 512
+_FEW_CELLS = 0.1
 # Largest slope of the mean loss: the optimizer's goal, and what counts as having reached it.
 _GOAL, _REACHED = 1e-12, 1e-8
 
@@ -66,9 +69,10 @@ class Logistic(BaseLearner):
 
     Notes
     -----
-    Newton's method: up to 512 coefficients with their exact curvature, O(n d²) per step, beyond by
-    conjugate gradients on CSR rows, O(nnz) per product. Both find the same optimum, since the ridge
-    makes it unique.
+    Newton's method. Up to 4096 coefficients (512 where at least nine tenths of the cells are 0) its
+    steps are solved for exactly, O(n c²) for c coefficients; with more, rows of mostly zeros take
+    conjugate gradients, O(nnz) per product, and others L-BFGS. All look for the same optimum, which
+    the ridge makes unique; a model that did not get there says so in a note.
 
     References
     ----------
@@ -91,23 +95,19 @@ class Logistic(BaseLearner):
         self, X: Block, y: IntArray, kind: ByteArray, stream: np.random.SeedSequence
     ) -> LogisticModel:
         """Fit; see the base class. Nothing is drawn."""
-        n_classes = int(y.max()) + 1
-        n_outputs = 1 if n_classes == 2 else n_classes
-        exact = False
-        if X.shape[1] * n_outputs <= EXACT_COEFFICIENTS:
-            rows = X.toarray() if sp.issparse(X) else X
-            encoding = encode(rows, kind, "standard")
-            exact = encoding.n_encoded * n_outputs <= EXACT_COEFFICIENTS
-        if exact:
-            model = self._fit(encoding, rows, y, "newton-cholesky")
-            if model.notes == ():
-                return model
-        sparse = sp.csr_matrix(X)
-        return self._fit(encode(sparse, kind, "standard"), sparse, y, "newton-cg")
+        n_outputs = int(y.max()) + 1 if y.max() > 1 else 1
+        solver = _solver(X, X.shape[1] * n_outputs)
+        model = self._fit(X, kind, y, solver)
+        if model.notes and solver == "newton-cholesky":
+            # It gave up on curvature that is next to singular.
+            model = self._fit(X, kind, y, "newton-cg")
+        return model
 
-    def _fit(self, encoding: Encoding, X: Block, y: IntArray, solver: str) -> LogisticModel:
-        dense = solver == "newton-cholesky"
-        rows = _rows(encoding, X, dense=dense)
+    def _fit(self, X: Block, kind: ByteArray, y: IntArray, solver: Solver) -> LogisticModel:
+        dense = solver != "newton-cg"
+        given = _in_form(X, dense=dense)
+        encoding = encode(given, kind, "standard")
+        rows = _rows(encoding, given, dense=dense)
         regression = LogisticRegression(
             C=1 / (2 * self.ridge), solver=solver, tol=_GOAL, max_iter=self.max_iter
         )
@@ -117,6 +117,22 @@ class Logistic(BaseLearner):
         if _slope(model, rows, y, self.ridge) > _REACHED:
             model.notes = (f"logistic: the likelihood still rose after {self.max_iter} steps",)
         return model
+
+
+def _solver(X: Block, n_coefficients: int) -> Solver:
+    if n_coefficients <= EXACT_SPARSE:
+        return "newton-cholesky"
+    cells = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
+    if cells < _FEW_CELLS * X.shape[0] * X.shape[1]:
+        return "newton-cg"
+    return "newton-cholesky" if n_coefficients <= EXACT_COEFFICIENTS else "lbfgs"
+
+
+def _in_form(X: Block, *, dense: bool) -> Block:
+    """Rows of either kind as one kind, so that results don't depend on how they came."""
+    if dense:
+        return X.toarray() if sp.issparse(X) else X
+    return sp.csr_matrix(X)
 
 
 def _rows(encoding: Encoding, X: Block, *, dense: bool) -> Block:
