@@ -55,9 +55,7 @@ def wrapper_weights(X, Y, k, order, **options):
         if not rows:
             found.append([0.0] * len(X[0]))
             continue
-        found.append(
-            binary_weights([X[i] for i in rows], [Y[i][a] for i in rows], k, **options)
-        )
+        found.append(binary_weights([X[i] for i in rows], [Y[i][a] for i in rows], k, **options))
     return found
 
 
