@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from mlfs_dask._typing import ByteArray, IntArray
 from mlfs_dask.kernels._jit import inline, jit
@@ -231,10 +232,8 @@ def rows_apart(Y: ByteArray) -> IntArray:
     >>> rows_apart(np.array([[1, 0], [1, 1], [0, 1], [1, 0]], dtype=np.uint8)).tolist()
     [[0, 2], [1, 0]]
     """
-    import scipy.sparse as sp
-
-    carried = sp.csr_matrix(Y.astype(np.int64))
-    both = np.asarray((carried.T @ carried).todense(), dtype=np.int64)
+    carried = sp.csr_matrix(Y, dtype=np.int64)
+    both: IntArray = (carried.T @ carried).toarray()
     return np.diag(both)[:, None] - both
 
 
@@ -249,7 +248,7 @@ def rows_with_a_pair(Y: ByteArray, apart: IntArray) -> int:
     """
     # Where b occurs without a: asked of a row, with a in it and b not.
     possible = (apart.T > 0).astype(np.int64)
-    found = (Y.astype(np.int64) @ possible) * (Y == 0)
+    found = (sp.csr_matrix(Y, dtype=np.int64) @ possible > 0) & (Y == 0)
     return int(np.count_nonzero(found.any(axis=1)))
 
 

@@ -20,8 +20,9 @@ class MLReliefF(BaseSelector):
     b that it lacks, H are the k nearest other rows with a and without b, M the k nearest rows with
     b and without a:
 
-        W_r = mean over i of sum over (a, b) of w (mean over M |x_ir - x_jr| - mean over H ...)
-        w   = n_b / sum of n_b' over the labels b' that row i lacks
+        W_r    = mean over i of sum over (a, b) of w (m_r(M) - m_r(H))
+        m_r(S) = mean over j in S of |x_ir - x_jr|
+        w      = n_b / sum of n_b' over the labels b' that row i lacks
 
     where n_b rows have label b. A pair without M is passed over, a pair without H has no hit term,
     and the mean runs over the rows that had a pair. Larger is better.
