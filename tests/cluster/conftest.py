@@ -17,11 +17,14 @@ MEMORY = 2 * 2**30
 
 @pytest.fixture(autouse=True)
 def _no_cluster_named(tmp_path, monkeypatch):
-    """Nothing in the environment of the tests names a cluster or profiles."""
+    """Nothing in the environment names a cluster or profiles; what a failed test left is ended."""
     for name in ("DASK_SCHEDULER_ADDRESS", "MLFS_PROFILES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("MLFS_CLUSTER", str(tmp_path / "cluster"))
+    yield
+    if (tmp_path / "cluster" / "cluster.json").exists():
+        stop_cluster(ClusterFolder(tmp_path / "cluster"))
 
 
 @pytest.fixture

@@ -58,7 +58,8 @@ def command_lines():
                 yield name(path), words
     for path in UNITS:
         words = shlex.split(unit(path)["Service"]["ExecStart"])
-        yield name(path), ["dask", *words[1:]]
+        if words[0].endswith("/dask"):
+            yield name(path), ["dask", *words[1:]]
     for path in SCRIPTS:
         text = path.read_text(encoding="utf-8").replace("\\\n", " ")
         for line in text.splitlines():
@@ -91,6 +92,37 @@ def test_commands_have_the_options_they_are_given(place, words):
     here = [__file__ if word.startswith("/etc/mlfs") else word for word in words[2:]]
     here = [word if word.partition("$")[0] else "1" for word in here]
     assert not command.make_context(words[1], here).args
+
+
+def own_command_lines():
+    """File and words of every command of ours that a file starts."""
+    for path in YAML:
+        for words in lists(documents(path)):
+            if words[:1] == ["mlfs"] and len(words) > 1:
+                yield name(path), words[1:]
+    for path in UNITS:
+        words = shlex.split(unit(path)["Service"]["ExecStart"])
+        if words[0].endswith("/mlfs"):
+            yield name(path), words[1:]
+    for path in FILES:
+        if path.suffix in (".md", ".yaml", ".sh", ".sbatch", ".toml"):
+            text = path.read_text(encoding="utf-8")
+            for line in re.findall(r"(?:^[$#]|^# {2,}|--rm) +mlfs (\w.*)$", text, re.MULTILINE):
+                yield name(path), shlex.split(line)
+
+
+@pytest.mark.parametrize(("place", "words"), [*own_command_lines()])
+def test_our_commands_have_the_options_they_are_given(place, words):
+    import click
+
+    from mlfs_dask.cli import mlfs
+
+    command, left = mlfs, list(words)
+    context = click.Context(mlfs)
+    while isinstance(command, click.Group):
+        command = command.get_command(context, left.pop(0))
+        assert command is not None, words
+    command.make_context(" ".join(words[:2]), left)
 
 
 @pytest.mark.parametrize(("place", "words"), COMMANDS)
@@ -137,10 +169,12 @@ def test_containers_require_encryption():
     assert settings["data"] == TLS
     (cluster,) = documents(DEPLOY / "kubernetes" / "cluster.yaml")
     (job,) = documents(DEPLOY / "kubernetes" / "job.yaml")
+    (coordinator,) = documents(DEPLOY / "kubernetes" / "coordinator.yaml")
     for spec in (
         cluster["spec"]["scheduler"]["spec"],
         cluster["spec"]["worker"]["spec"],
         job["spec"]["template"]["spec"],
+        coordinator["spec"]["template"]["spec"],
     ):
         (container,) = spec["containers"]
         assert container["envFrom"] == [{"configMapRef": {"name": settings["metadata"]["name"]}}]
@@ -281,7 +315,7 @@ def test_linters(tools):
         assert code == 0, said
 
 
-PLAIN = ("job", "network", "settings", "storage")
+PLAIN = ("coordinator", "job", "network", "settings", "storage")
 OPERATORS = ("autoscaler", "cluster")
 
 

@@ -130,7 +130,7 @@ def slurm(tmp_path):
                 psutil.Process(pid).kill()
 
 
-def test_a_job_inside_slurm(slurm, tmp_path, invoke, monkeypatch):
+def test_a_job_inside_slurm(slurm, tmp_path, invoke, document, monkeypatch):
     """Scheduler and workers by sbatch; one worker is cancelled on the way and replaced."""
     make_tiny_store(tmp_path / "stores")
     job = tmp_path / "tiny.toml"
@@ -166,8 +166,9 @@ def test_a_job_inside_slurm(slurm, tmp_path, invoke, monkeypatch):
 
     wait_for(at_work, "two workers")
     slurm("scancel", f"{workers}_0")
-    done = invoke("run", job, "--profile", "slurm", "--runs", tmp_path / "there")
-    assert "tls://127.0.0.1" in done.stderr
+    runs = ("--runs", tmp_path / "there")
+    run = invoke("submit", job, "--profile", "slurm", *runs).stdout.strip()
+    wait_for(lambda: document("status", run, *runs)["state"] == "done", "the end of the run")
     wait_for(at_work, "the third worker in the first one's place")
     invoke("doctor", "--profile", "slurm", "--store", "tiny", "--runs", tmp_path / "there")
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from mlfs_dask.errors import ClusterError, MachineError
 from mlfs_dask.jobs.clusters import processes
+from mlfs_dask.jobs.clusters.address import is_loopback
 from mlfs_dask.jobs.clusters.connect import connected
 from mlfs_dask.jobs.clusters.record import ClusterFolder
 from mlfs_dask.jobs.clusters.start import ClusterOrder, start_cluster
@@ -74,13 +76,7 @@ def test_a_cluster_outlives_its_command_and_ends_with_stop(
 
 def test_processes_listen_to_this_machine_alone_and_are_set_up_for_long_jobs(secured):
     record = secured.read()
-    listening = {
-        connection.laddr.ip
-        for process in processes.members(record.id)
-        for connection in process.net_connections()
-        if connection.status == psutil.CONN_LISTEN
-    }
-    assert listening == {"127.0.0.1"}
+    assert listening(record) == {"127.0.0.1"}
     assert secured.record.stat().st_mode & 0o777 == 0o600
     assert secured.path.stat().st_mode & 0o777 == 0o700
     with client_of(secured) as client:
@@ -156,15 +152,27 @@ def test_a_start_that_fails_leaves_nothing_and_says_why(tmp_path, nothing_left, 
     assert left_in(folder) == ["lock", "logs"]
 
 
-def test_ctrl_c_while_starting_leaves_nothing(tmp_path, nothing_left):
+# Tests may run with SIGINT ignored, as jobs in the background of a shell do.
+ON_A_TERMINAL = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from mlfs_dask.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_start_that_is_stopped_leaves_nothing(tmp_path, nothing_left, sent):
     folder = ClusterFolder(tmp_path / "cluster")
     process = subprocess.Popen(
-        [*MLFS, "cluster", "start", *ONE_WORKER], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", ON_A_TERMINAL, "cluster", "start", *ONE_WORKER],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
-    while not (record := folder.read()):
+    while not (record := folder.read()) or not record.pids:
         time.sleep(0.02)
         assert process.poll() is None, process.stderr.read()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     process.communicate(timeout=60)
     assert process.returncode != 0
     nothing_left(record.id)
@@ -192,8 +200,6 @@ def test_orders_that_are_refused(tmp_path, order, problem):
 
 
 def test_a_port_that_is_taken(tmp_path):
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ClusterError, match=f"port {port}"):
@@ -218,6 +224,7 @@ def test_records_of_other_machines_and_of_nobody(tmp_path, invoke):
     folder.record.write_text(json.dumps(facts))
     for command in ("start", "stop"):
         assert "runs on elsewhere" in invoke("cluster", command, code=2).stderr
+    folder.record.unlink()
 
 
 def test_only_one_command_at_a_time(tmp_path):
@@ -251,3 +258,67 @@ def test_a_process_with_a_recorded_number_but_without_the_mark_is_left_alone(tmp
         assert (stopped.ended, stopped.killed) == (0, 0)
         assert other.poll() is None
         other.kill()
+
+
+# --- for other machines -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def outer():
+    """An address of this machine that others could reach."""
+    addresses = [
+        address.address
+        for addresses in psutil.net_if_addrs().values()
+        for address in addresses
+        if address.family == socket.AF_INET and not is_loopback(address.address)
+    ]
+    if not addresses:
+        pytest.skip("this machine has no address but loopback")
+    return addresses[0]
+
+
+def listening(record):
+    return {
+        connection.laddr.ip
+        for process in processes.members(record.id)
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
+
+
+@pytest.mark.slow
+def test_a_cluster_for_other_machines_has_tls_and_hides_its_dashboard(
+    outer, document, invoke, tmp_path, nothing_left
+):
+    facts = document("cluster", "start", *ONE_WORKER, "--host", outer)
+    assert facts["address"].startswith(f"tls://{outer}:")
+    folder = ClusterFolder(tmp_path / "cluster")
+    record = folder.read()
+    assert listening(record) == {"127.0.0.1", outer}
+    assert "http://127.0.0.1:" in facts["dashboard"]
+    found = document("doctor", "--profile", "local")
+    assert found["fit"], found
+    with pytest.raises(ClusterError, match="needs certificates"):
+        choose_target(Wanted(scheduler=facts["address"]))
+    invoke("cluster", "stop")
+    nothing_left(record.id)
+
+
+@pytest.mark.slow
+def test_without_tls_other_machines_need_insecure_at_both_ends(
+    outer, document, invoke, tmp_path, nothing_left
+):
+    refused = invoke("cluster", "start", "--host", outer, "--no-tls", code=2)
+    assert "--insecure" in refused.stderr
+    facts = document("cluster", "start", *ONE_WORKER, "--host", outer, "--no-tls", "--insecure")
+    assert facts["address"].startswith(f"tcp://{outer}:")
+    where = ("--scheduler-file", facts["scheduler_file"])
+    refused = invoke("cluster", "info", *where, code=2)
+    assert "plain TCP to another machine" in refused.stderr
+    allowed = invoke("cluster", "info", *where, "--insecure")
+    assert "whoever reaches it can run programs" in allowed.stderr
+    found = document("doctor", *where, "--insecure", code=2)
+    problems = {finding["check"] for finding in found["findings"] if finding["level"] == "problem"}
+    assert problems == {"tls"}
+    invoke("cluster", "stop")
+    nothing_left(facts["id"])

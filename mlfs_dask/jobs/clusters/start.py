@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import signal
 import socket
 import sys
+import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
@@ -103,8 +106,9 @@ def start_cluster(folder: ClusterFolder, order: ClusterOrder) -> ClusterRecord:
         record = _new_record(folder, order, use_tls=use_tls)
         folder.write(record)
         try:
-            record = _start_scheduler(folder, order, record)
-            record = _start_workers(folder, order, record)
+            with _sigterm_like_ctrl_c():
+                record = _start_scheduler(folder, order, record)
+                record = _start_workers(folder, order, record)
         except BaseException:
             processes.kill(record.id)
             folder.clean(record)
@@ -131,6 +135,19 @@ def _decide_tls(order: ClusterOrder) -> bool:
             hint="Leave --no-tls out, or give --insecure if that is what you want.",
         )
     return use_tls
+
+
+@contextmanager
+def _sigterm_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM too end a start in the way that leaves nothing behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread gets signals
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _refuse_running(folder: ClusterFolder) -> None:
