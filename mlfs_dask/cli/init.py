@@ -19,7 +19,7 @@ from mlfs_dask.cli.output import json_option, print_json
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option
 def init(file: Path, force: bool, as_json: bool) -> None:
-    """Write a commented job file that runs as it is.
+    """Write a commented job file, to be run on your store or on the planted data it names.
 
     FILE defaults to job.toml.
 
@@ -38,4 +38,7 @@ def init(file: Path, force: bool, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(file.absolute())})
     else:
-        click.echo(f"{file}: run it with `mlfs run {file}`")
+        click.echo(
+            f"{file}: put the name of your store in it and run it with `mlfs run {file}`; "
+            "`mlfs data synth quickstart` makes the store that it names now"
+        )

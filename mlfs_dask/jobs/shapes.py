@@ -123,11 +123,20 @@ class Tests(msgspec.Struct):
     comparisons: list[_Comparison]
 
 
+class _TimedUnit(msgspec.Struct):
+    dataset: str
+    selector: str
+    classifier: str | None
+    seconds: float
+    worker: str
+    notes: list[str]
+
+
 class Timings(msgspec.Struct):
     """``timings.json``."""
 
     unit_seconds: float
-    units: list[dict[str, Any]]
+    units: list[_TimedUnit]
 
 
 Shape: TypeAlias = Any

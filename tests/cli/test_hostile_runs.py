@@ -63,6 +63,13 @@ def test_a_file_of_the_wrong_shape_is_named(run, name, content):
     assert ("damaged" in told) == (name in ("state.json", "manifest.json"))
 
 
+def test_times_without_what_a_report_shows_are_named(run):
+    run.timings.write_bytes(run.timings.read_bytes().replace(b'"worker"', b'"vorker"', 1))
+    code, told = mlfs_exits("report", run.path)
+    assert code == 2
+    assert "timings.json" in told
+
+
 @pytest.mark.parametrize("name", ["resolved.json", "datasets.json"])
 def test_names_and_parameters_are_those_of_the_run(run, name):
     path = run.path / name
