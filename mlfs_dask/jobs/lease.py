@@ -209,8 +209,12 @@ def _claim(owners: Path, facts: dict[str, Any]) -> Lease:
 
 
 def _last(owners: Path) -> int:
-    numbers = [int(file.stem) for file in owners.glob("*.json") if file.stem.isdigit()]
-    return max(numbers, default=0)
+    try:
+        names = os.listdir(owners)
+    except (FileNotFoundError, NotADirectoryError):  # no owner yet, or the run is being removed
+        return 0
+    stems = [name.removesuffix(".json") for name in names if name.endswith(".json")]
+    return max((int(stem) for stem in stems if stem.isdigit()), default=0)
 
 
 def _owner_file(owners: Path, number: int) -> Path:
