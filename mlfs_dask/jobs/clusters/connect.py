@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -90,25 +91,47 @@ def _client(target: Target, security: Any) -> Any:
             name="mlfs",
         )
     except (OSError, TypeError, RuntimeError, ValueError) as error:
-        raise _refused(target.address, error) from error
+        raise _refused(target.address, error, security) from error
 
 
-def _refused(address: SchedulerAddress, error: Exception) -> ClusterError:
+def _refused(address: SchedulerAddress, error: Exception, security: Any) -> ClusterError:
     """What went wrong between two who could reach each other."""
     causes: list[BaseException] = [error]
     while (cause := causes[-1].__cause__) is not None:
         causes.append(cause)
-    told = " ".join(map(str, causes))
-    if address.protocol == "tcp":
+    if security is None:
         problem = f"what listens at {address} does not talk to plain connections: {causes[-1]}"
         hint = "Is it a tls:// scheduler, or no scheduler at all?"
-    elif "SSL" in told.upper() and "WRONG_VERSION_NUMBER" not in told:
-        problem = f"{address} and this machine do not trust each other's certificates: {causes[-1]}"
-        hint = (
-            "Take the files that belong to this cluster: `mlfs cluster info` on the machine it was "
-            "started on names them."
-        )
-    else:  # the answer is plain text, or none
-        problem = f"what listens at {address} does not talk TLS with this machine: {causes[-1]}"
-        hint = "Is it a tcp:// scheduler, or no scheduler at all, or are these another's files?"
+    else:
+        # Dask says what its last try met, which need not be what the first one failed of.
+        context = security.get_connection_args("client")["ssl_context"]
+        shaken, told = _handshake(address, context)
+        if shaken or isinstance(told, ssl.SSLCertVerificationError):
+            problem = (
+                f"{address} and this machine do not trust each other's certificates: "
+                f"{told or causes[-1]}"
+            )
+            hint = (
+                "Take the files that belong to this cluster: `mlfs cluster info` on the machine it "
+                "was started on names them."
+            )
+        else:
+            problem = f"what listens at {address} does not talk TLS with this machine: {told}"
+            hint = "Is it a tcp:// scheduler, or no scheduler at all, or are these another's files?"
     return ClusterError(problem, hint=hint, address=str(address))
+
+
+def _handshake(address: SchedulerAddress, context: ssl.SSLContext) -> tuple[bool, Exception | None]:
+    """Whether a bare TLS handshake succeeds on this side, and what went wrong then or after."""
+    shaken = False
+    try:
+        place = (address.host, address.port)
+        with (
+            socket.create_connection(place, timeout=_ANSWER_SECONDS) as plain,
+            context.wrap_socket(plain) as channel,
+        ):
+            shaken = True
+            channel.recv(1)  # who refuses our certificate says so after the handshake
+    except OSError as error:
+        return shaken, error
+    return shaken, None
