@@ -17,7 +17,8 @@ from mlfs_dask._typing import (
     Normalize,
 )
 from mlfs_dask.classifiers.checks import check_choice
-from mlfs_dask.classifiers.neighbors import Answers, NeighborClassifier, Searched
+from mlfs_dask.classifiers.curves import Answers, Searched
+from mlfs_dask.classifiers.neighbors import NeighborClassifier
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.label_counts import Ties, counts_of_queries, counts_with_all_tied
 
@@ -134,15 +135,16 @@ class BRkNN(NeighborClassifier):
             return self.ties
         return "all" if self.conventions == "mulan" else "first"
 
-    def _learn(self, searched: Searched) -> None:
-        """Nothing: the training rows are all there is."""
+    def _learn(self, searched: Searched) -> Ties:
+        """Which rows count; the training rows are all else that is needed."""
+        return self._ties()
 
-    def _show(self, learned: Sequence[None]) -> None:
-        self.ties_ = self._ties()
+    def _show(self, learned: Sequence[Ties]) -> None:
+        self.ties_ = learned[0]
 
-    def _answer(self, searched: Searched, learned: None) -> Answers:
+    def _answer(self, searched: Searched, learned: Ties) -> Answers:
         rows = searched.rows
-        count = counts_of_queries if self._ties() == "first" else counts_with_all_tied
+        count = counts_of_queries if learned == "first" else counts_with_all_tied
         found = count(searched.search, rows.k, rows.labels)
         proba = confidences(found.counts, found.sizes, len(rows.labels))
         if self.extension != "b":

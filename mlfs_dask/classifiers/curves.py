@@ -1,14 +1,81 @@
-"""Curves of classifiers by nearest neighbours: scores at several numbers of features, and ties."""
+"""Curves of classifiers by nearest neighbours: what they are made of, what they come to, ties."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlfs_dask._typing import ByteArray, FloatArray, IntArray
+from mlfs_dask._typing import ByteArray, FloatArray, IntArray, Normalize
 from mlfs_dask.classifiers.base import Outcome
+from mlfs_dask.errors import InputError
+from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.statistics import ColumnSummary
+
+
+class Rows(NamedTuple):
+    """Training rows, and others to predict.
+
+    Attributes
+    ----------
+    train : Source
+    query : Source or None
+        None: only the training rows' own neighbours are asked for.
+    labels : ndarray of uint8, shape (n_train, n_labels)
+        Of the training rows.
+    k : int
+        Neighbours that count.
+    normalize : str
+        How features are scaled.
+    summary : ColumnSummary or None
+        Of the training rows, if it is known.
+    """
+
+    train: Source
+    query: Source | None
+    labels: ByteArray
+    k: int
+    normalize: Normalize
+    summary: ColumnSummary | None
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """Rows and the neighbours among them at the points of a curve.
+
+    Attributes
+    ----------
+    rows : Rows
+    search : NeighborSearch or SubspaceSearch
+    order : ndarray of int64, shape (n_ordered,), or None
+        Features in the order in which distances are summed; None: each label has its own.
+    points : ndarray of int64, shape (n_points,)
+        Numbers of leading features, ascending.
+    """
+
+    rows: Rows
+    search: Any
+    order: IntArray | None
+    points: IntArray
+
+
+class Answers(NamedTuple):
+    """What a classifier says of other rows.
+
+    Attributes
+    ----------
+    proba : ndarray of float64, shape (n_rows, n_points, n_labels)
+    labels : ndarray of uint8, shape (n_rows, n_points, n_labels)
+        Predicted by the classifier's own rule.
+    tied : ndarray of float64, shape (n_rows, n_points)
+        See ``LabelCounts``.
+    """
+
+    proba: FloatArray
+    labels: ByteArray
+    tied: FloatArray
 
 
 class Curve(NamedTuple):
@@ -30,6 +97,24 @@ class Curve(NamedTuple):
     places: IntArray
     tied: dict[str, FloatArray]
     notes: list[str]
+
+
+def labels_of(source: Source) -> ByteArray:
+    """Labels of training rows.
+
+    Parameters
+    ----------
+    source
+        Training rows.
+
+    Raises
+    ------
+    InputError
+        They carry none.
+    """
+    if source.Y is None:
+        raise InputError("the training rows carry no labels")
+    return source.Y
 
 
 def outcomes_of(curve: Curve, k: int, counts: Sequence[int]) -> Iterator[Outcome]:

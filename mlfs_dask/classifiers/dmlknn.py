@@ -17,8 +17,8 @@ from mlfs_dask._typing import (
     Normalize,
 )
 from mlfs_dask.classifiers.checks import check_smoothing, check_whole
-from mlfs_dask.classifiers.curves import tied_share
-from mlfs_dask.classifiers.neighbors import Answers, NeighborClassifier, Searched, labels_of
+from mlfs_dask.classifiers.curves import Answers, Searched, labels_of, tied_share
+from mlfs_dask.classifiers.neighbors import NeighborClassifier
 from mlfs_dask.graphs.label_counts import counts_of, counts_of_training
 from mlfs_dask.graphs.neighbor_tasks import QueryBlock
 from mlfs_dask.kernels.dmlknn import count_alike, scores
@@ -34,10 +34,14 @@ class _Learned(NamedTuple):
         Counting vectors, each row without itself.
     tied : ndarray of float64, shape (n_points,)
         Share of training rows tied at the k-th neighbour.
+    smoothing : float
+    delta : int
     """
 
     around: AnyArray
     tied: FloatArray
+    smoothing: float
+    delta: int
 
 
 class DMLkNN(NeighborClassifier):
@@ -152,19 +156,20 @@ class DMLkNN(NeighborClassifier):
     def _learn(self, searched: Searched) -> _Learned:
         rows = searched.rows
         counts, _, tied = counts_of_training(searched.search, rows.k, rows.labels)
-        return _Learned(np.ascontiguousarray(counts.transpose(1, 0, 2)), tied.mean(axis=0))
+        around = np.ascontiguousarray(counts.transpose(1, 0, 2))
+        return _Learned(around, tied.mean(axis=0), self.smoothing, self.delta)
 
     def _answer(self, searched: Searched, learned: _Learned) -> Answers:
-        search, (_, _, labels, k, _) = searched.search, searched.rows
+        search, labels, k = searched.search, searched.rows.labels, searched.rows.k
         n_train, n_labels = labels.shape
         n_with = labels.sum(axis=0, dtype=np.int64)
         proba = np.empty((search.n_queries, search.n_points, n_labels))
         tied = np.empty(proba.shape[:2])
         shared = search.executor.share(labels), search.executor.share(learned.around)
-        found = search.of_queries(min(k + 1, n_train), _votes_of, *shared, k, self.delta)
+        found = search.of_queries(min(k + 1, n_train), _votes_of, *shared, k, learned.delta)
         for block, (votes, part) in found:
             rows = slice(block.first, block.last)
-            proba[rows] = scores(votes, n_with, n_train, self.smoothing)
+            proba[rows] = scores(votes, n_with, n_train, learned.smoothing)
             tied[rows] = part
         return Answers(proba, self.decide(proba), tied)
 

@@ -19,8 +19,8 @@ from mlfs_dask._typing import (
     Normalize,
 )
 from mlfs_dask.classifiers.checks import check_choice
-from mlfs_dask.classifiers.curves import tied_share
-from mlfs_dask.classifiers.neighbors import Answers, NeighborClassifier, Searched
+from mlfs_dask.classifiers.curves import Answers, Searched, tied_share
+from mlfs_dask.classifiers.neighbors import NeighborClassifier
 from mlfs_dask.errors import DegenerateInputWarning
 from mlfs_dask.graphs.columns import Columns, make_columns
 from mlfs_dask.graphs.executor import Executor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +18,29 @@ from mlfs_dask._typing import (
 )
 from mlfs_dask.classifiers.base import Outcome, orders_by_label
 from mlfs_dask.classifiers.checks import check_smoothing
-from mlfs_dask.classifiers.curves import outcomes_of, tied_share
-from mlfs_dask.classifiers.neighbors import Answers, NeighborClassifier, Rows, Searched
-from mlfs_dask.graphs.label_counts import Tables, counts_of_queries, tables_of_training
+from mlfs_dask.classifiers.curves import Answers, Rows, Searched, outcomes_of, tied_share
+from mlfs_dask.classifiers.neighbors import NeighborClassifier
+from mlfs_dask.graphs.label_counts import counts_of_queries, tables_of_training
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.subspaces import SubspaceSearch
 from mlfs_dask.kernels.mlknn import posteriors
+
+
+class _Learned(NamedTuple):
+    """What the training rows teach.
+
+    Attributes
+    ----------
+    tables : ndarray of int64, shape (n_points, 2, k + 1, n_labels)
+    posteriors : list of ndarray of float64, shape (k + 1, n_labels)
+        By point.
+    tied : ndarray of float64, shape (n_points,)
+        Share of training rows tied at the k-th neighbour.
+    """
+
+    tables: IntArray
+    posteriors: list[FloatArray]
+    tied: FloatArray
 
 
 class MLkNN(NeighborClassifier):
@@ -133,17 +151,19 @@ class MLkNN(NeighborClassifier):
         super()._check_parameters()
         check_smoothing(self.smoothing)
 
-    def _learn(self, searched: Searched) -> Tables:
-        return tables_of_training(searched.search, searched.rows.k, searched.rows.labels)
+    def _learn(self, searched: Searched) -> _Learned:
+        rows = searched.rows
+        tables, tied = tables_of_training(searched.search, rows.k, rows.labels)
+        return _Learned(tables, [posteriors(table, self.smoothing) for table in tables], tied)
 
-    def _answer(self, searched: Searched, learned: Tables) -> Answers:
+    def _answer(self, searched: Searched, learned: _Learned) -> Answers:
         counts, _, tied = counts_of_queries(searched.search, searched.rows.k, searched.rows.labels)
         proba = np.empty(counts.shape)
-        for point, table in enumerate(learned.tables):
-            proba[:, point] = _looked_up(posteriors(table, self.smoothing), counts[:, point])
+        for point, posterior in enumerate(learned.posteriors):
+            proba[:, point] = _looked_up(posterior, counts[:, point])
         return Answers(proba, self.decide(proba), tied)
 
-    def _tied_in_training(self, learned: Tables) -> FloatArray:
+    def _tied_in_training(self, learned: _Learned) -> FloatArray:
         return learned.tied
 
     def problem_outcomes(
@@ -188,7 +208,7 @@ class MLkNN(NeighborClassifier):
             rows.query,
             orders,
             points,
-            normalize=self._normalization(),
+            normalize=rows.normalize,
             summary=rows.summary,
         )
         return Searched(rows, search, None, np.zeros(1, np.int64) if points is None else points)
@@ -200,10 +220,9 @@ class MLkNN(NeighborClassifier):
             return
         yield self._searched_by_label(self._fitted_rows(query), subsets, None)
 
-    def _show(self, learned: Sequence[Tables]) -> None:
-        [(tables, tied)] = learned
+    def _show(self, learned: Sequence[_Learned]) -> None:
+        [(tables, [self.posterior_], tied)] = learned
         self.tables_ = tables[0]
-        self.posterior_ = posteriors(self.tables_, self.smoothing)
         n, with_label = self._train.n_samples, self.tables_[1].sum(axis=0)
         self.prior_ = (self.smoothing + with_label) / (2 * self.smoothing + n)
         self.tied_share_ = tied_share([tied[0]], n, self.n_neighbors_)

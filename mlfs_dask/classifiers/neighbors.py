@@ -10,8 +10,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -28,74 +27,22 @@ from mlfs_dask._typing import (
 )
 from mlfs_dask.classifiers.base import BaseClassifier, Outcome, fill_values, orders_by_label
 from mlfs_dask.classifiers.checks import check_choice, check_threshold, check_whole
-from mlfs_dask.classifiers.curves import Curve, curve_by_label, outcomes_of
-from mlfs_dask.errors import DegenerateInputWarning, InputError
+from mlfs_dask.classifiers.curves import (
+    Answers,
+    Curve,
+    Rows,
+    Searched,
+    curve_by_label,
+    labels_of,
+    outcomes_of,
+)
+from mlfs_dask.errors import DegenerateInputWarning
 from mlfs_dask.graphs.executor import get_executor
 from mlfs_dask.graphs.neighbors import NeighborSearch
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.statistics import ColumnSummary, summarize_columns
+from mlfs_dask.graphs.statistics import summarize_columns
 
 A = TypeVar("A", bound=AnyArray)
-
-
-class Rows(NamedTuple):
-    """Training rows, and others to predict.
-
-    Attributes
-    ----------
-    train : Source
-    query : Source or None
-        None: only the training rows' own neighbours are asked for.
-    labels : ndarray of uint8, shape (n_train, n_labels)
-        Of the training rows.
-    k : int
-        Neighbours that count.
-    summary : ColumnSummary or None
-        Of the training rows, if it is known.
-    """
-
-    train: Source
-    query: Source | None
-    labels: ByteArray
-    k: int
-    summary: ColumnSummary | None
-
-
-@dataclass(frozen=True, eq=False)
-class Searched:
-    """Rows and the neighbours among them at the points of a curve.
-
-    Attributes
-    ----------
-    rows : Rows
-    search : NeighborSearch or SubspaceSearch
-    order : ndarray of int64, shape (n_ordered,), or None
-        Features in the order in which distances are summed; None: each label has its own.
-    points : ndarray of int64, shape (n_points,)
-        Numbers of leading features, ascending.
-    """
-
-    rows: Rows
-    search: Any
-    order: IntArray | None
-    points: IntArray
-
-
-class Answers(NamedTuple):
-    """What a classifier says of other rows.
-
-    Attributes
-    ----------
-    proba : ndarray of float64, shape (n_rows, n_points, n_labels)
-    labels : ndarray of uint8, shape (n_rows, n_points, n_labels)
-        Predicted by the classifier's own rule.
-    tied : ndarray of float64, shape (n_rows, n_points)
-        See ``LabelCounts``.
-    """
-
-    proba: FloatArray
-    labels: ByteArray
-    tied: FloatArray
 
 
 class NeighborClassifier(BaseClassifier):
@@ -310,7 +257,8 @@ class NeighborClassifier(BaseClassifier):
         fill = fill_values(train, self.impute, get_executor())
         if fill is not None:
             train, test = train.filled(fill), test.filled(fill)
-        return Rows(train, test, labels_of(train), self._usable_neighbors(train.n_samples), None)
+        k, normalize = self._usable_neighbors(train.n_samples), self._normalization()
+        return Rows(train, test, labels_of(train), k, normalize, None)
 
     def _curve(self, rows: Rows, order: IntArray, counts: Sequence[int]) -> Curve:
         points, places = np.unique(np.asarray(counts, dtype=np.int64), return_inverse=True)
@@ -333,7 +281,7 @@ class NeighborClassifier(BaseClassifier):
             rows.query,
             order=order,
             counts=points,
-            normalize=self._normalization(),
+            normalize=rows.normalize,
             summary=rows.summary,
         )
         return Searched(rows, search, order, points)
@@ -345,8 +293,8 @@ class NeighborClassifier(BaseClassifier):
             yield self._searched(rows, order, np.array([len(order)]))
 
     def _fitted_rows(self, query: Source | None) -> Rows:
-        train = self._train
-        return Rows(train, query, labels_of(train), self.n_neighbors_, self._summary)
+        train, k = self._train, self.n_neighbors_
+        return Rows(train, query, labels_of(train), k, self.normalize_, self._summary)
 
     def _answers(self, X: Any) -> Iterator[Answers]:
         query = self._query_source(X)
@@ -389,21 +337,3 @@ def _by_label(parts: list[A]) -> A:
         return parts[0]
     columns = [part[:, label] for label, part in enumerate(parts)]
     return cast("A", np.stack(columns, axis=1))
-
-
-def labels_of(source: Source) -> ByteArray:
-    """Labels of training rows.
-
-    Parameters
-    ----------
-    source
-        Training rows.
-
-    Raises
-    ------
-    InputError
-        They carry none.
-    """
-    if source.Y is None:
-        raise InputError("the training rows carry no labels")
-    return source.Y

@@ -256,6 +256,18 @@ def test_scaling_follows_the_conventions(classifier, planted):
 
 
 @every_classifier
+def test_what_was_learned_stays_until_the_next_fit(classifier, planted):
+    X, Y, queries, _ = planted
+    fitted = type(classifier)(**classifier.get_params()).fit(X, Y)
+    expected = fitted.predict_proba(queries)
+    later = {"n_neighbors": 3, "normalize": "none", "conventions": "zhang", "smoothing": 9.0}
+    later |= {"delta": 0, "ties": "first", "plus": False}
+    known = fitted.get_params()
+    fitted.set_params(**{name: value for name, value in later.items() if name in known})
+    np.testing.assert_array_equal(fitted.predict_proba(queries), expected)
+
+
+@every_classifier
 def test_imputation_uses_training_rows_only(classifier, planted):
     X, Y, queries, _ = planted
     X, queries = X.copy(), queries.copy()
