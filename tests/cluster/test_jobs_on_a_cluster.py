@@ -36,13 +36,12 @@ def outputs(runs):
 
 
 def test_the_same_bytes_as_in_this_process(invoke, job, secured, flags, tmp_path, monkeypatch):
-    """By file, by address, by profile; and a run that began elsewhere goes on there."""
+    """By file, by profile; and a run that began in this process goes on there, by address."""
     invoke("run", job, "--workers", 0, "--runs", tmp_path / "here")
     expected = outputs(tmp_path / "here")
     monkeypatch.setenv("MLFS_CLUSTER", str(secured.path))
     ways = {
         "file": ("--scheduler-file", secured.scheduler_file),
-        "address": flags,
         "profile": ("--profile", "local"),
     }
     for name, words in ways.items():
@@ -51,7 +50,7 @@ def test_the_same_bytes_as_in_this_process(invoke, job, secured, flags, tmp_path
         assert outputs(tmp_path / name) == expected
     (begun,) = all_runs(tmp_path / "here")
     cut(begun)
-    done = invoke("resume", begun.path, "--scheduler-file", secured.scheduler_file)
+    done = invoke("resume", begun.path, *flags)
     assert "on a Dask cluster" in done.stderr
     assert outputs(tmp_path / "here") == expected
 

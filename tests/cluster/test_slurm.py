@@ -89,8 +89,8 @@ def slurm(tmp_path):
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
         shutil.chown(key, "munge", "munge")
-    running = {process.name() for process in psutil.process_iter()}
-    if "munged" not in running:
+    had_munge = "munged" in {process.name() for process in psutil.process_iter()}
+    if not had_munge:
         subprocess.run(["runuser", "-u", "munge", "--", "/usr/sbin/munged"], check=True)
     site = tmp_path / "slurm"
     for name in ("state", "log"):
@@ -124,7 +124,8 @@ def slurm(tmp_path):
         wait_for(lambda: not call("squeue", "-h", check=False), "the end of all jobs")
         call("scontrol", "shutdown", check=False)
         time.sleep(2)
-        for file in site.glob("*.pid"):
+        munge = [] if had_munge else [Path("/run/munge/munged.pid")]
+        for file in [*site.glob("*.pid"), *munge]:
             pid = int(file.read_text())
             if psutil.pid_exists(pid):
                 psutil.Process(pid).kill()

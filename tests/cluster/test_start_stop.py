@@ -115,6 +115,7 @@ def test_stop_ends_what_is_left(plain, nothing_left, invoke):
     assert processes.members(record.id)
     done = invoke("cluster", "info", code=2)
     assert "no scheduler answers" in done.stderr
+    assert "`mlfs cluster stop` if parts are left" in done.stderr
     stopped = stop_cluster(plain)
     assert stopped.killed >= 1
     nothing_left(record.id)

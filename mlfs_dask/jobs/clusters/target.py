@@ -18,7 +18,7 @@ from mlfs_dask.jobs.clusters.tls import TlsFiles
 VARIABLE: Final = "DASK_SCHEDULER_ADDRESS"
 _LARGEST: Final = 2**20
 STARTED_BY: Final[Mapping[str, str]] = {
-    "local": "Start it: `mlfs cluster start`.",
+    "local": "Start it: `mlfs cluster start`; before that `mlfs cluster stop` if parts are left.",
     "scheduler": "Is the scheduler running, and reachable from this machine?",
     "ssh": "Start it: deploy/ssh/start.sh.",
     "slurm": "Submit deploy/slurm/scheduler.sbatch; `squeue` says whether it is running yet.",
@@ -172,6 +172,8 @@ def _of_file(path: Path, wanted: Wanted, tls: Mapping[str, str], said_by: str, k
             path=str(path),
         ) from error
     record = read_record(path.parent / RECORD)
+    if record is not None:
+        kind = "local"
     if record is not None and record.tls is not None and not tls:
         tls = {"ca_file": record.tls.ca_file, "cert": record.tls.cert, "key": record.tls.key}
     return _target(str(address), wanted, tls, said_by or str(path), kind)
