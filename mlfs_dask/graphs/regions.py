@@ -1,0 +1,259 @@
+"""Positive regions of sets of features, by violators within reach.
+
+::
+
+    tiles ──prepare──> Rows, shared ──┬── block of rows ──> rows of POS_B, features they need
+                                      └── block of rows ──> violators, kept on a worker
+    decisions so far, candidates ──────────> └──> rows not in POS_B, gains of the candidates
+
+A block of rows is compared with all rows. Everything that comes back is a count or a set: the same
+on any blocks, workers and tiles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mlfs_dask._typing import BoolArray, ByteArray, IntArray
+from mlfs_dask.graphs.executor import Executor
+from mlfs_dask.graphs.neighbor_tasks import sealed
+from mlfs_dask.graphs.neighbors import local_items
+from mlfs_dask.graphs.region_tasks import (
+    AllRows,
+    KeptBlock,
+    RowBlock,
+    begin_block,
+    gains_of_block,
+    region_of_block,
+    settle_block,
+)
+from mlfs_dask.graphs.separation import (
+    PREPARED_BYTES,
+    Columns,
+    join_rows,
+    prepare_rows,
+    row_bytes,
+)
+from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.tiles import tile_tasks
+from mlfs_dask.kernels.holders import Holders, count_holders, list_holders
+from mlfs_dask.kernels.separation import NOWHERE, Layout, Rows, WordArray
+
+# What blocks may keep of each worker's memory; rows whose violators find no room look again.
+_KEPT_BYTES = 256 * 2**20
+# Features that are other than 0 in few rows have lists of these, as long as they take no more.
+_LISTED_BYTES = 64 * 2**20
+_LISTED_SHARE = 1 / 8
+_BLOCK_ROWS = 4096
+_LEAST_ROWS = 64
+
+
+class Regions:
+    """Sizes of the positive regions of a source's rows.
+
+    Parameters
+    ----------
+    source
+        Rows.
+    Y : ndarray of uint8, shape (n_samples, n_labels)
+        Their labels.
+    columns
+        How features separate rows.
+    cells_per_row
+        Stored cells of a row, about.
+    executor
+        Where to run.
+
+    Attributes
+    ----------
+    prepared : bool
+        Rows are prepared once; else anew for every request.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        Y: ByteArray,
+        columns: Columns,
+        cells_per_row: float,
+        executor: Executor,
+    ) -> None:
+        self._executor, self._columns = executor, columns
+        self._labelled = Y.any(axis=1)
+        size = row_bytes(columns, Y.shape[1], cells_per_row) * source.n_samples
+        self.prepared = size <= PREPARED_BYTES
+        self._rows = executor.share(self._all_rows(source, Y))
+        self._blocks = row_blocks(source.offsets, executor.n_workers, whole_tiles=not self.prepared)
+        self._kept: list[KeptBlock] = []
+        self._n_whole = 0
+
+    def _all_rows(self, source: Source, Y: ByteArray) -> AllRows:
+        tasks = tile_tasks(source, Y)
+        if self.prepared:
+            parts = self._executor.map(prepare_rows, tasks, self._executor.share(self._columns))
+            whole = join_rows(parts, source.n_samples, self._columns, Y.shape[1])
+            holders = find_holders(whole, self._columns.layout)
+            return AllRows(self._columns, whole, [], source.offsets, holders)
+        items = local_items(source, self._executor)
+        tiles = [replace(task, tiles=(item,)) for task, item in zip(tasks, items, strict=True)]
+        holders = no_holders(self._columns.layout)
+        return AllRows(self._columns, None, tiles, source.offsets, holders)
+
+    def whole(self, features: IntArray) -> tuple[int, IntArray]:
+        """Size of the positive region of all features, and its core.
+
+        Rows outside the region don't matter from then on.
+
+        Parameters
+        ----------
+        features : ndarray of int64
+            All that may be chosen, ascending.
+        """
+        inside, core = self._region(features)
+        self._n_whole = int(inside.sum())
+        matters = inside & self._labelled
+        blocks = [KeptBlock(b, np.flatnonzero(matters[b.first : b.last])) for b in self._blocks]
+        states = self._executor.keep(begin_block, blocks)
+        self._kept = [
+            replace(block, dependency=state) for block, state in zip(blocks, states, strict=True)
+        ]
+        return self._n_whole, core
+
+    def needed(self, features: IntArray) -> IntArray:
+        """Features of a set without which its positive region would be another, ascending.
+
+        Parameters
+        ----------
+        features : ndarray of int64
+            The set.
+        """
+        return self._region(features)[1]
+
+    def _region(self, features: IntArray) -> tuple[BoolArray, IntArray]:
+        inside: list[BoolArray] = []
+        words = np.zeros(self._columns.layout.n_words, dtype=np.uint64)
+        parts = self._executor.map(region_of_block, self._blocks, self._rows, features)
+        for rows, needed in parts:
+            inside.append(rows)
+            words |= needed
+        return np.concatenate(inside), self._features_of(words)
+
+    def _features_of(self, words: WordArray) -> IntArray:
+        placed = np.flatnonzero(self._columns.layout.slot != NOWHERE)
+        slot = self._columns.layout.slot[placed]
+        bit = np.uint64(1) << (slot & 63).astype(np.uint64)
+        found: IntArray = placed[(words[slot >> 6] & bit) != 0]
+        return found
+
+    def in_order(self, order: tuple[int, ...]) -> tuple[IntArray, BoolArray]:
+        """Sizes of the positive regions of the beginnings of a sequence of features.
+
+        Parameters
+        ----------
+        order
+            The sequence.
+
+        Returns
+        -------
+        sizes : ndarray of int64, shape (len(order) + 1,)
+        is_whole : ndarray of bool, shape (len(order) + 1,)
+            Whether it is the region of all features.
+        """
+        n_open = np.zeros(len(order) + 1, dtype=np.int64)
+        for part in self._executor.map(settle_block, self._kept, self._rows, order):
+            n_open += part
+        return self._n_whole - n_open, n_open == 0
+
+    def with_each(
+        self, chosen: tuple[int, ...], candidates: IntArray
+    ) -> tuple[IntArray, BoolArray]:
+        """As :meth:`in_order`, for a set with one more feature each time.
+
+        Parameters
+        ----------
+        chosen
+            The set, in order of choice; it costs little if it starts with that of the last call.
+        candidates : ndarray of int64
+            Features to be added in turn.
+        """
+        limit = _KEPT_BYTES * self._executor.n_workers // max(len(self._kept), 1)
+        common = (self._rows, chosen, candidates, limit)
+        slot = self._columns.layout.slot[candidates]
+        placed = slot != NOWHERE
+        gains, n_open = np.zeros(len(candidates), dtype=np.int64), 0
+        for part in self._executor.map(gains_of_block, self._kept, *common):
+            gains[placed] += part.by_slot[slot[placed]]
+            n_open += part.n_open
+        return self._n_whole - n_open + gains, gains == n_open
+
+
+def no_holders(layout: Layout) -> Holders:
+    """Lists of no feature.
+
+    Parameters
+    ----------
+    layout
+        Where features stand.
+    """
+    return Holders(np.zeros(64 * layout.n_words + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+
+
+def find_holders(rows: Rows, layout: Layout) -> Holders:
+    """Lists of the features that are 0 in most rows, the shortest ones first if memory is short.
+
+    Parameters
+    ----------
+    rows
+        All rows, prepared.
+    layout
+        Where features stand.
+    """
+    planes = [(0, sealed(rows.head)), (layout.n_head + layout.n_side, sealed(rows.tail))]
+    counts = np.zeros(64 * layout.n_words, dtype=np.int64)
+    for begin, each in planes:
+        count_holders(each, counts[64 * begin : 64 * (begin + each.zero.shape[1])])
+    placed = layout.slot[layout.slot != NOWHERE]
+    placed = placed[np.argsort(counts[placed], kind="stable")]
+    lengths = counts[placed]
+    fits = 4 * np.cumsum(lengths) <= _LISTED_BYTES
+    listed = placed[fits & (lengths <= _LISTED_SHARE * len(rows.labels))]
+    kept = np.zeros_like(counts)
+    kept[listed] = counts[listed]
+    start = np.concatenate([[0], np.cumsum(kept)])
+    row = np.empty(start[-1], dtype=np.int32)
+    words = np.zeros(layout.n_words, dtype=np.uint64)
+    np.bitwise_or.at(words, listed >> 6, np.uint64(1) << (listed & 63).astype(np.uint64))
+    at = start[:-1].copy()
+    for begin, each in planes:
+        end = begin + each.zero.shape[1]
+        list_holders(each, words[begin:end], at[64 * begin : 64 * end], row)
+    return Holders(start, row)
+
+
+def row_blocks(offsets: IntArray, n_workers: int, *, whole_tiles: bool) -> list[RowBlock]:
+    """Cut the rows of a source into blocks for tasks.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n_tiles + 1,)
+        See :class:`~mlfs_dask.graphs.source.Source`.
+    n_workers
+        Blocks are made small enough to keep them all busy.
+    whole_tiles
+        A block is a tile.
+
+    Examples
+    --------
+    >>> row_blocks(np.array([0, 100, 150]), 2, whole_tiles=True)
+    [RowBlock(first=0, last=100, tile=0), RowBlock(first=100, last=150, tile=1)]
+    >>> [(b.first, b.last) for b in row_blocks(np.array([0, 200]), 2, whole_tiles=False)]
+    [(0, 64), (64, 128), (128, 192), (192, 200)]
+    """
+    if whole_tiles:
+        bounds = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        return [RowBlock(first, last, tile) for tile, (first, last) in enumerate(bounds)]
+    n = int(offsets[-1])
+    rows = min(_BLOCK_ROWS, max(_LEAST_ROWS, -(-n // (2 * n_workers if n_workers > 1 else 1))))
+    return [RowBlock(first, min(first + rows, n), 0) for first in range(0, n, rows)]
