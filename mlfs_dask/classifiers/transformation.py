@@ -297,6 +297,7 @@ class TransformationClassifier(BaseClassifier):
         orders: IntArray | ProblemOrders,
         counts: Sequence[int],
     ) -> Iterator[Outcome]:
+        self._check_parameters()
         n_labels = labels_of(train).shape[1]
         problems = self.models(n_labels)
         notes = self._remarks(problems, n_labels)

@@ -75,7 +75,8 @@ class AnyEstimator(BaseLearner):
         InputError
             It is no scikit-learn classifier.
         """
-        if not hasattr(estimator, "get_params") or not is_classifier(estimator):
+        made = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+        if not made or not is_classifier(estimator):
             raise InputError(
                 f"base = {estimator!r}: expected the name of a base learner or a scikit-learn "
                 "classifier"

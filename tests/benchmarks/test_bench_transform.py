@@ -1,0 +1,96 @@
+"""Classifiers made of many models: against scikit-multilearn-ng, and on two threads against one."""
+
+import numpy as np
+import pytest
+
+from benchmarks import peers
+from benchmarks.side_by_side import SideBySide, at_most, faster
+from mlfs_dask.classifiers import transformation
+from mlfs_dask.classifiers.clr import CalibratedLabelRanking
+from mlfs_dask.classifiers.lp import LabelPowerset
+from mlfs_dask.classifiers.rakel import RAkEL
+from mlfs_dask.graphs.executor import InProcess
+
+
+def _three_quarters(name: str, side_by_side: SideBySide):
+    dataset = peers.stored(name, full=side_by_side.full, dense=True)
+    X, Y = peers.in_memory(dataset)
+    cut = 3 * len(X) // 4
+    return np.asarray(X, dtype=np.float64), np.asarray(Y), cut
+
+
+def _as_good(truth):
+    """Trees break ties as they like, so losses are compared, not trees."""
+
+    def check(ours, theirs):
+        losses = [np.mean(np.asarray(found) != truth) for found in (ours, theirs)]
+        assert losses[0] <= losses[1] + 0.05
+
+    return check
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["emotions", "yeast"])
+@pytest.mark.parametrize("method", ["RAkEL", "LP"])
+def test_trees_against_scikit_multilearn(side_by_side: SideBySide, name, method) -> None:
+    if not side_by_side.importable("skmultilearn"):
+        pytest.skip("scikit-multilearn-ng comes with `make bench`")
+    from sklearn.tree import DecisionTreeClassifier
+    from skmultilearn.ensemble import RakelO
+    from skmultilearn.problem_transform import LabelPowerset as Powerset
+
+    X, Y, cut = _three_quarters(name, side_by_side)
+    q = Y.shape[1]
+    ours = RAkEL("tree") if method == "RAkEL" else LabelPowerset("tree")
+
+    def theirs():
+        tree = DecisionTreeClassifier(random_state=0)
+        if method == "RAkEL":
+            model = RakelO(tree, [True, True], labelset_size=3, model_count=2 * q)
+        else:
+            model = Powerset(tree, require_dense=[True, True])
+        return model.fit(X[:cut], Y[:cut]).predict(X[cut:]).toarray()
+
+    peer = f"scikit-multilearn-ng {method}, the same trees"
+    side_by_side.compare(
+        f"{method} of trees, fit + predict, {name}, three quarters to train",
+        ours=lambda: ours.fit(X[:cut], Y[:cut]).predict(X[cut:]),
+        peers={peer: theirs},
+        bounds={peer: at_most(1)},
+        agree={peer: _as_good(Y[cut:])},
+        repeats=3,
+    )
+
+
+@pytest.mark.parametrize(
+    ("classifier", "what"),
+    [
+        (RAkEL("c45"), "RAkEL of C4.5"),
+        (RAkEL("tree"), "RAkEL of CART"),
+        (CalibratedLabelRanking("svm-rbf"), "CLR of RBF machines"),
+        (CalibratedLabelRanking("logistic"), "CLR of logistic regressions"),
+        (CalibratedLabelRanking("tree"), "CLR of CART"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_models_on_two_threads(side_by_side: SideBySide, monkeypatch, classifier, what) -> None:
+    """1.7 times one thread: both cores are in use for 85 % of the time."""
+    X, Y, cut = _three_quarters("yeast", side_by_side)
+
+    def on(n_threads):
+        def run():
+            with monkeypatch.context() as patch:
+                patch.setattr(transformation, "get_executor", lambda: InProcess(n_threads))
+                return classifier.fit(X[:cut], Y[:cut]).predict_proba(X[cut:])
+
+        return run
+
+    one = "one thread"
+    side_by_side.compare(
+        f"{what}, fit + predict on two threads, yeast",
+        ours=on(2),
+        peers={one: on(1)},
+        bounds={one: faster(1.7)},
+        agree={one: np.testing.assert_array_equal},
+        repeats=3,
+    )
