@@ -286,6 +286,24 @@ def checked_features(order: Any, owner: str, n_features: int) -> IntArray:
     return found.astype(np.int64)
 
 
+def labels_of(source: Source) -> ByteArray:
+    """Labels of training rows.
+
+    Parameters
+    ----------
+    source
+        Training rows.
+
+    Raises
+    ------
+    InputError
+        They carry none.
+    """
+    if source.Y is None:
+        raise InputError("the training rows carry no labels")
+    return source.Y
+
+
 def fill_values(train: Source, impute: Impute, executor: Executor) -> FloatArray | None:
     """What replaces missing values, from training rows; None: they stay.
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray, Normalize
 from mlfs_dask.classifiers.base import Outcome
-from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 
@@ -97,24 +96,6 @@ class Curve(NamedTuple):
     places: IntArray
     tied: dict[str, FloatArray]
     notes: list[str]
-
-
-def labels_of(source: Source) -> ByteArray:
-    """Labels of training rows.
-
-    Parameters
-    ----------
-    source
-        Training rows.
-
-    Raises
-    ------
-    InputError
-        They carry none.
-    """
-    if source.Y is None:
-        raise InputError("the training rows carry no labels")
-    return source.Y
 
 
 def outcomes_of(curve: Curve, k: int, counts: Sequence[int]) -> Iterator[Outcome]:

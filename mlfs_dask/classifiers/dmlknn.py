@@ -16,8 +16,9 @@ from mlfs_dask._typing import (
     IntArray,
     Normalize,
 )
+from mlfs_dask.classifiers.base import labels_of
 from mlfs_dask.classifiers.checks import check_smoothing, check_whole
-from mlfs_dask.classifiers.curves import Answers, Searched, labels_of, tied_share
+from mlfs_dask.classifiers.curves import Answers, Searched, tied_share
 from mlfs_dask.classifiers.neighbors import NeighborClassifier
 from mlfs_dask.graphs.label_counts import counts_of, counts_of_training
 from mlfs_dask.graphs.neighbor_tasks import QueryBlock

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mlfs_dask._typing import IntArray
+from mlfs_dask.classifiers.base import labels_of
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner
 from mlfs_dask.classifiers.model_tasks import TrainingRows
-from mlfs_dask.classifiers.neighbors import labels_of
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.neighbors import local_items
 from mlfs_dask.graphs.source import Source, TileItem

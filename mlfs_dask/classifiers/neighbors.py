@@ -25,7 +25,13 @@ from mlfs_dask._typing import (
     Normalize,
     ProblemOrders,
 )
-from mlfs_dask.classifiers.base import BaseClassifier, Outcome, fill_values, orders_by_label
+from mlfs_dask.classifiers.base import (
+    BaseClassifier,
+    Outcome,
+    fill_values,
+    labels_of,
+    orders_by_label,
+)
 from mlfs_dask.classifiers.checks import check_choice, check_threshold, check_whole
 from mlfs_dask.classifiers.curves import (
     Answers,
@@ -33,7 +39,6 @@ from mlfs_dask.classifiers.curves import (
     Rows,
     Searched,
     curve_by_label,
-    labels_of,
     outcomes_of,
 )
 from mlfs_dask.errors import DegenerateInputWarning

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from mlfs_dask._typing import ByteArray, Conventions, FloatArray, Impute, IntArray, ProblemOrders
-from mlfs_dask.classifiers.base import BaseClassifier, Outcome, fill_values
+from mlfs_dask.classifiers.base import BaseClassifier, Outcome, fill_values, labels_of
 from mlfs_dask.classifiers.base_learners import make_learner
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner
 from mlfs_dask.classifiers.checks import check_choice, check_seed
@@ -28,7 +28,6 @@ from mlfs_dask.classifiers.model_tasks import (
     fit_and_ask,
     fit_model,
 )
-from mlfs_dask.classifiers.neighbors import labels_of
 from mlfs_dask.classifiers.problems import Problem
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.distance_checks import checked_order
