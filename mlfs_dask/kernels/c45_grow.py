@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.kernels._jit import jit
-from mlfs_dask.kernels.c45_split import best_split, make_work
+from mlfs_dask.kernels.c45_split import Work, best_split
 from mlfs_dask.kernels.c45_tree import (
     TINY,
     Items,
@@ -15,6 +15,9 @@ from mlfs_dask.kernels.c45_tree import (
     Nodes,
     Table,
     branch_of,
+    copy_load,
+    copy_node,
+    greatest,
     hand_down,
     make_items,
     make_loads,
@@ -30,7 +33,8 @@ def grow(
     order: NDArray[np.int32],
     weighed: BoolArray,
     min_objects: float,
-) -> tuple[Nodes, Loads, Items]:
+    work: Work,
+) -> tuple[Nodes, Loads, Items, int]:
     """Grow a tree on training rows.
 
     Rows are sorted once by each numeric feature; a node hands its sorted lists down to its
@@ -48,13 +52,14 @@ def grow(
         Features whose gain counts in the average.
     min_objects
         Least weight of two branches.
+    work
+        Room for it.
 
     Returns
     -------
-    tuple of Nodes, Loads, Items
-        The tree before any pruning.
+    tuple of Nodes, Loads, Items, int
+        The tree before any pruning, with room for more nodes, and the number of its nodes.
     """
-    work = make_work(table)
     nodes, loads, items = _root(table, weights)
     used, at = 1, len(weights)
     order = order.copy()
@@ -85,7 +90,7 @@ def grow(
         for k in range(used - first):
             if place[k] < place[k + 1]:
                 waiting.append((first + k, place[k]))
-    return *_without_room(nodes, loads, used), items
+    return nodes, loads, items, used
 
 
 @jit
@@ -104,7 +109,7 @@ def _root(table: Table, weights: FloatArray) -> tuple[Nodes, Loads, Items]:
 def _divisible(loads: Loads, node: int, min_objects: float) -> bool:
     """Whether a node has two classes and rows for two branches."""
     total = loads.total[node]
-    pure = abs(total - loads.counts[node].max()) < TINY
+    pure = abs(total - greatest(loads.counts[node])) < TINY
     return not (pure or 2 * min_objects - total > TINY)
 
 
@@ -115,25 +120,10 @@ def _with_room(nodes: Nodes, loads: Loads, used: int, wanted: int) -> tuple[Node
         return nodes, loads
     size = max(wanted, 2 * len(nodes.feature))
     more_nodes, more_loads = make_nodes(size), make_loads(size, loads.counts.shape[1])
-    more_nodes.feature[:used] = nodes.feature[:used]
-    more_nodes.threshold[:used] = nodes.threshold[:used]
-    more_nodes.first_child[:used] = nodes.first_child[:used]
-    more_nodes.n_children[:used] = nodes.n_children[:used]
-    more_loads.start[:used] = loads.start[:used]
-    more_loads.stop[:used] = loads.stop[:used]
-    more_loads.total[:used] = loads.total[:used]
-    more_loads.counts[:used] = loads.counts[:used]
+    for node in range(used):
+        copy_node(nodes, node, more_nodes, node)
+        copy_load(loads, node, more_loads, node)
     return more_nodes, more_loads
-
-
-@jit
-def _without_room(nodes: Nodes, loads: Loads, used: int) -> tuple[Nodes, Loads]:
-    feature, threshold, first, number = nodes
-    start, stop, total, counts = loads
-    return (
-        Nodes(feature[:used], threshold[:used], first[:used], number[:used]),
-        Loads(start[:used], stop[:used], total[:used], counts[:used]),
-    )
 
 
 @jit
@@ -173,7 +163,9 @@ def _sort_down(
     """
     if place[-1] > order.shape[1]:
         wider = np.empty((len(order), max(place[-1], 2 * order.shape[1])), dtype=np.int32)
-        wider[:, : place[0]] = order[:, : place[0]]
+        for r in range(len(order)):
+            for e in range(place[0]):
+                wider[r, e] = order[r, e]
         order = wider
     waits = place[:-1] < place[1:]
     if not waits.any():

@@ -12,16 +12,18 @@ import math
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
-from mlfs_dask.kernels._jit import inline, jit
+from mlfs_dask.kernels._jit import jit
 from mlfs_dask.kernels.c45_tree import (
     TINY,
     Items,
     Loads,
     Nodes,
     Table,
+    copy_load,
+    copy_node,
+    greatest,
     hand_down,
     make_loads,
-    make_nodes,
     shares_of,
 )
 
@@ -75,7 +77,7 @@ def _last_of_most(weights: FloatArray) -> int:
 @jit
 def _wrong(loads: Loads, node: int) -> float:
     """Training errors of a node as a leaf."""
-    return float(loads.total[node] - loads.counts[node].max())
+    return float(loads.total[node]) - greatest(loads.counts[node])
 
 
 @jit
@@ -180,9 +182,11 @@ def prune(
         if first == last:
             continue
         branch = first + _last_of_most(loads.total[first:last])
-        as_tree, as_branch = errors[first:last].sum(), np.inf
+        as_tree, as_branch = 0.0, np.inf
+        for child in range(first, last):
+            as_tree += errors[child]
         if raising:
-            _copy_load(loads, node, trial, branch)
+            copy_load(loads, node, trial, branch)
             items, as_branch = _try_branch(table, nodes, trial, items, branch, confidence, z)
         if as_leaf < min(as_tree, as_branch) + _MARGIN + TINY:
             _make_leaf(nodes, alive, node, end[node])
@@ -192,13 +196,6 @@ def prune(
             node = end[node] - 1
         else:
             errors[node] = as_tree
-
-
-@inline
-def _copy_load(source: Loads, i: int, target: Loads, j: int) -> None:
-    target.start[j], target.stop[j] = source.start[i], source.stop[i]
-    target.total[j] = source.total[i]
-    target.counts[j] = source.counts[i]
 
 
 @jit
@@ -240,11 +237,7 @@ def _replace(
     branch: int,
 ) -> None:
     """Let a node be its branch: what is below lives, with its trial loads, and is due again."""
-    nodes.feature[node], nodes.threshold[node] = nodes.feature[branch], nodes.threshold[branch]
-    nodes.first_child[node], nodes.n_children[node] = (
-        nodes.first_child[branch],
-        nodes.n_children[branch],
-    )
+    copy_node(nodes, branch, nodes, node)
     due[node] = True
     waiting = [node]
     while len(waiting) > 0:
@@ -252,19 +245,26 @@ def _replace(
         for k in range(nodes.n_children[parent]):
             child = nodes.first_child[parent] + k
             alive[child] = due[child] = True
-            _copy_load(trial, child, loads, child)
+            copy_load(trial, child, loads, child)
             waiting.append(child)
 
 
-@jit
 def living(nodes: Nodes, loads: Loads, alive: BoolArray) -> tuple[Nodes, FloatArray, FloatArray]:
-    """The tree without the nodes cut off: its nodes, their weight, and their weight by class."""
-    kept, number = np.flatnonzero(alive), np.cumsum(alive) - 1
-    slim = make_nodes(len(kept))
-    for j in range(len(kept)):
-        node = kept[j]
-        slim.feature[j], slim.threshold[j] = nodes.feature[node], nodes.threshold[node]
-        slim.n_children[j] = nodes.n_children[node]
-        if nodes.n_children[node] > 0:
-            slim.first_child[j] = number[nodes.first_child[node]]
-    return slim, loads.total[kept], loads.counts[kept]
+    """The tree without the nodes cut off.
+
+    Parameters
+    ----------
+    nodes, loads
+        The tree.
+    alive : ndarray of bool, shape (n_nodes,)
+        From :func:`prune`.
+
+    Returns
+    -------
+    tuple
+        Its nodes, their weight, and their weight by class.
+    """
+    n_children, number = nodes.n_children[alive], np.cumsum(alive) - 1
+    first_child = np.where(n_children > 0, number[nodes.first_child[alive]], 0)
+    slim = Nodes(nodes.feature[alive], nodes.threshold[alive], first_child, n_children)
+    return slim, loads.total[alive], loads.counts[alive]

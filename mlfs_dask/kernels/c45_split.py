@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
-from mlfs_dask.kernels._jit import inline, jit
+from mlfs_dask.kernels._jit import jit
 from mlfs_dask.kernels.c45_tree import TINY, Table
 
 _SAME_VALUE = 1e-5
@@ -58,28 +58,31 @@ class Work(NamedTuple):
     threshold: FloatArray
 
 
-@jit
 def make_work(table: Table) -> Work:
-    """Room for the nodes of a tree."""
+    """Room for the nodes of a tree.
+
+    Parameters
+    ----------
+    table
+        Training rows.
+    """
     d, n = table.columns.shape
-    logs = np.zeros(n + 1)
-    for x in range(2, n + 1):
-        logs[x] = x * math.log2(x)
     k = table.n_classes
+    whole = np.arange(n + 1.0)
     return Work(
-        np.zeros(n),
-        np.zeros(n, dtype=np.int64),
-        logs,
-        np.empty(k),
-        np.empty(k),
-        np.empty((max(1, table.n_values.max()), k)),
-        np.empty(d),
-        np.empty(d),
-        np.empty(d),
+        weight=np.zeros(n),
+        side=np.zeros(n, dtype=np.int64),
+        logs=whole * np.log2(np.maximum(whole, 1)),
+        below=np.empty(k),
+        above=np.empty(k),
+        branches=np.empty((table.n_values.max(), k)),
+        gain=np.empty(d),
+        ratio=np.empty(d),
+        threshold=np.empty(d),
     )
 
 
-@inline
+@jit
 def _plogp(x: float, logs: FloatArray) -> float:
     """``x log2 x``, 0 for what is next to nothing."""
     if x < TINY:
@@ -90,13 +93,13 @@ def _plogp(x: float, logs: FloatArray) -> float:
     return x * math.log2(x)
 
 
-@inline
+@jit
 def _gain(before: float, after: float, known: float, total: float) -> float:
     gained = known / total * (before - after)
     return 0.0 if abs(gained) < TINY else gained / known
 
 
-@inline
+@jit
 def _ratio(gain: float, branches: float, known: float, total: float, logs: FloatArray) -> float:
     """Gain ratio; ``branches`` is the sum of ``x log2 x`` over the branches."""
     if known <= TINY:
@@ -186,23 +189,30 @@ def _try_values(
 ) -> None:
     """One branch for each value of a nominal feature."""
     work.gain[r], work.ratio[r], work.threshold[r] = -1.0, 0.0, np.nan
-    values, branches, classes = table.columns[r], work.branches[: table.n_values[r]], work.below
-    branches[:] = 0.0
+    values, n_values, branches, classes = (
+        table.columns[r],
+        table.n_values[r],
+        work.branches,
+        work.below,
+    )
+    branches[:n_values] = 0.0
     classes[:] = 0.0
     for row in rows:
         if not np.isnan(values[row]):
             branches[int(values[row]), table.target[row]] += work.weight[row]
             classes[table.target[row]] += work.weight[row]
-    filled, after, spread = 0, 0.0, 0.0
-    for v in range(len(branches)):
-        weight = branches[v].sum()
-        filled += min_objects - weight < TINY
-        spread += _plogp(weight, work.logs)
+    filled, known, after, spread = 0, 0.0, 0.0, 0.0
+    for v in range(n_values):
+        weight = 0.0
         for c in range(table.n_classes):
+            weight += branches[v, c]
             after -= _plogp(branches[v, c], work.logs)
+        known += weight
+        spread += _plogp(weight, work.logs)
+        if min_objects - weight < TINY:
+            filled += 1
     if filled < 2:
         return
-    known = classes.sum()
     before = _plogp(known, work.logs)
     for c in range(table.n_classes):
         before -= _plogp(classes[c], work.logs)
@@ -250,9 +260,11 @@ def _known_classes(
     n_known = len(order)
     while n_known > 0 and np.isnan(values[order[n_known - 1]]):
         n_known -= 1
+    known = 0.0
     for row in order[:n_known]:
         work.above[target[row]] += work.weight[row]
-    return n_known, work.above.sum()
+        known += work.weight[row]
+    return n_known, known
 
 
 @jit

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlfs_dask._typing import FloatArray, IntArray
-from mlfs_dask.kernels._jit import inline, jit
+from mlfs_dask.kernels._jit import jit
 
 TINY = 1e-6
 """Weights, gains and errors closer than this are equal."""
@@ -105,7 +105,32 @@ def make_items(n: int) -> Items:
     return Items(np.empty(n, dtype=np.int32), np.empty(n))
 
 
-@inline
+@jit
+def copy_node(source: Nodes, i: int, target: Nodes, j: int) -> None:
+    """Make node j of a tree what node i of another is."""
+    target.feature[j], target.threshold[j] = source.feature[i], source.threshold[i]
+    target.first_child[j], target.n_children[j] = source.first_child[i], source.n_children[i]
+
+
+@jit
+def copy_load(source: Loads, i: int, target: Loads, j: int) -> None:
+    """Make load j of one set what load i of another is."""
+    target.start[j], target.stop[j] = source.start[i], source.stop[i]
+    target.total[j] = source.total[i]
+    for c in range(source.counts.shape[1]):
+        target.counts[j, c] = source.counts[i, c]
+
+
+@jit
+def greatest(values: FloatArray) -> float:
+    """The greatest of some numbers of at least 0; 0 for none."""
+    most = 0.0
+    for value in values:
+        most = max(most, value)
+    return most
+
+
+@jit
 def branch_of(value: float, threshold: float) -> int:
     """Number of the child that a value goes to; -1 if it is missing."""
     if np.isnan(value):
@@ -119,16 +144,14 @@ def branch_of(value: float, threshold: float) -> int:
 def shares_of(table: Table, nodes: Nodes, loads: Loads, items: Items, node: int) -> FloatArray:
     """Share of each child in the rows of a node whose value is known; equal if none is."""
     values, threshold = table.columns[nodes.feature[node]], nodes.threshold[node]
-    shares = np.zeros(nodes.n_children[node])
+    shares, known = np.zeros(nodes.n_children[node]), 0.0
     for e in range(loads.start[node], loads.stop[node]):
         k = branch_of(values[items.rows[e]], threshold)
         if k >= 0:
             shares[k] += items.weights[e]
-    known = shares.sum()
-    if known < TINY:
-        shares[:] = 1.0 / len(shares)
-    else:
-        shares /= known
+            known += items.weights[e]
+    for k in range(len(shares)):
+        shares[k] = 1.0 / len(shares) if known < TINY else shares[k] / known
     return shares
 
 
@@ -172,19 +195,23 @@ def hand_down(
     first, last = nodes.first_child[node], nodes.first_child[node] + nodes.n_children[node]
     values, threshold = table.columns[nodes.feature[node]], nodes.threshold[node]
     start, stop = loads.start[node], loads.stop[node]
-    sizes = np.zeros(len(shares), dtype=np.int64)
+    sizes, missing = np.zeros(len(shares), dtype=np.int64), 0
     for e in range(start, stop):
         k = branch_of(values[items.rows[e]], threshold)
         if k >= 0:
             sizes[k] += 1
         else:
-            sizes += shares > TINY
-    items = _with_room(items, at, at + sizes.sum())
+            missing += 1
+    begin = at
     for child in range(first, last):
         loads.start[child] = loads.stop[child] = at
         loads.total[child] = 0.0
-        loads.counts[child] = 0.0
+        for c in range(table.n_classes):
+            loads.counts[child, c] = 0.0
         at += sizes[child - first]
+        if shares[child - first] > TINY:
+            at += missing
+    items = _with_room(items, begin, at)
     for e in range(start, stop):
         row, weight = items.rows[e], items.weights[e]
         k = branch_of(values[row], threshold)
@@ -212,8 +239,8 @@ def _with_room(items: Items, used: int, wanted: int) -> Items:
     if wanted <= len(items.rows):
         return items
     wider = make_items(max(wanted, 2 * len(items.rows)))
-    wider.rows[:used] = items.rows[:used]
-    wider.weights[:used] = items.weights[:used]
+    for e in range(used):
+        wider.rows[e], wider.weights[e] = items.rows[e], items.weights[e]
     return wider
 
 
@@ -252,7 +279,8 @@ def class_shares(nodes: Nodes, total: FloatArray, counts: FloatArray, X: FloatAr
             if n > 0:
                 k = branch_of(X[i, nodes.feature[node]], nodes.threshold[node])
             if k >= n or (k >= 0 and total[first + k] < TINY):
-                out[i] += weight * (counts[node] / total[node])
+                for c in range(out.shape[1]):
+                    out[i, c] += weight * (counts[node, c] / total[node])
                 continue
             if k >= 0:
                 waiting[height], part[height] = first + k, weight

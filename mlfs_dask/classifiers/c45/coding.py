@@ -10,26 +10,25 @@ import numpy as np
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.errors import InputError
 
-_ZERO_ONE = np.array([0.0, 1.0])
-
 
 class Coding:
     """Values of nominal features and their codes.
 
     Parameters
     ----------
-    n_features
-        Number of features.
+    n_values : ndarray of int64, shape (n_features,)
+        Values of a nominal feature; 0 for a numeric one.
     values : mapping of int to ndarray of float64
-        Ascending values of each nominal feature; the code is the position.
+        Ascending values of nominal features whose codes they are not themselves; the code is the
+        position.
     """
 
-    def __init__(self, n_features: int, values: dict[int, FloatArray]) -> None:
-        self.n_values = np.zeros(n_features, dtype=np.int64)
-        self.n_values[list(values)] = [len(each) for each in values.values()]
-        self._other = {j: v for j, v in values.items() if not np.array_equal(v, np.arange(len(v)))}
-        plain = [j for j in values if j not in self._other]
-        self._plain: IntArray = np.array(plain, dtype=np.int64)
+    def __init__(self, n_values: IntArray, values: dict[int, FloatArray]) -> None:
+        self.n_values = n_values
+        self._values = values
+        own = n_values > 0
+        own[list(values)] = False
+        self._own = np.flatnonzero(own)
 
     @classmethod
     def of_rows(cls, X: FloatArray, kind: ByteArray) -> Self:
@@ -45,10 +44,12 @@ class Coding:
         nominal = np.flatnonzero(kind)
         taken = X[:, nominal]
         binary = ((taken == 0) | (taken == 1) | np.isnan(taken)).all(axis=0)
-        values = dict.fromkeys(nominal[binary].tolist(), _ZERO_ONE)
+        n_values, values = np.zeros(X.shape[1], dtype=np.int64), {}
+        n_values[nominal[binary]] = 2
         for j in nominal[~binary].tolist():
             values[j] = np.unique(X[~np.isnan(X[:, j]), j])
-        return cls(X.shape[1], values)
+            n_values[j] = len(values[j])
+        return cls(n_values, values)
 
     @classmethod
     def declared(cls, X: FloatArray, n_values: Sequence[int] | IntArray) -> Self:
@@ -69,8 +70,7 @@ class Coding:
         sizes = np.asarray(n_values)
         if sizes.shape != (X.shape[1],) or sizes.dtype.kind not in "iu" or (sizes < 0).any():
             raise InputError(f"n_values: expected {X.shape[1]} integers, 0 for a numeric feature")
-        nominal = np.flatnonzero(sizes)
-        coding = cls(X.shape[1], {j: np.arange(float(sizes[j])) for j in nominal.tolist()})
+        coding = cls(sizes.astype(np.int64), {})
         unknown = coding.coded(X) == np.where(sizes > 0, sizes, np.nan)
         if unknown.any():
             i, j = np.argwhere(unknown)[0]
@@ -79,23 +79,36 @@ class Coding:
             )
         return coding
 
-    def coded(self, X: FloatArray) -> FloatArray:
+    def coded(self, X: FloatArray, *, training: bool = False) -> FloatArray:
         """Rows with codes; a value without a code becomes their number.
 
         Parameters
         ----------
         X : ndarray of float64, shape (n_samples, n_features)
+        training
+            Whether these are the rows that the codes are from: all values have one.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_features)
+            X itself if it needs no change.
         """
-        if not self.n_values.any():
-            return X
-        out: FloatArray = X.copy()
-        sizes = self.n_values[self._plain]
-        plain = X[:, self._plain]
-        code = (plain >= 0) & (plain < sizes) & (plain == np.floor(plain))
-        out[:, self._plain] = np.where(code | np.isnan(plain), plain, sizes)
-        for j, values in self._other.items():
+        out = X if training else self._without_strange(X)
+        if self._values and out is X:
+            out = X.copy()
+        for j, values in self._values.items():
             known = ~np.isnan(X[:, j])
             place = np.searchsorted(values, X[known, j])
             found = values[np.minimum(place, len(values) - 1)] == X[known, j]
             out[known, j] = np.where(found, place, len(values))
+        return out
+
+    def _without_strange(self, X: FloatArray) -> FloatArray:
+        """Values that should be codes and are not become the number of codes."""
+        own, sizes = X[:, self._own], self.n_values[self._own]
+        code = (own >= 0) & (own < sizes) & (own == np.floor(own)) | np.isnan(own)
+        if code.all():
+            return X
+        out: FloatArray = X.copy()
+        out[:, self._own] = np.where(code, own, sizes)
         return out

@@ -14,6 +14,7 @@ from mlfs_dask.classifiers.checks import check_whole, is_a
 from mlfs_dask.errors import InputError
 from mlfs_dask.kernels.c45_grow import grow
 from mlfs_dask.kernels.c45_prune import collapse, living, prune
+from mlfs_dask.kernels.c45_split import make_work
 from mlfs_dask.kernels.c45_tree import TINY, Nodes, Table, class_shares
 
 _MANY_VALUES = 0.3
@@ -112,15 +113,16 @@ def learn_tree(
         How.
     """
     # Kernels are compiled once more for arrays that are read-only or not contiguous.
-    columns = np.require(coding.coded(X).T, np.float64, ["C", "W"])
+    columns = np.require(coding.coded(X, training=True).T, np.float64, ["C", "W"])
     y, weights = np.require(y, np.int64, ["C", "W"]), np.require(weights, np.float64, ["C", "W"])
     table = Table(columns, coding.n_values, y, int(y.max()) + 1)
     order = np.argsort(columns[coding.n_values == 0], axis=1, kind="stable").astype(np.int32)
     # Features of many values gain by that alone: they don't count in the average, unless all are.
     weighed = coding.n_values < _MANY_VALUES * len(X) - TINY
     weighed |= not weighed.any()
-    nodes, loads, items = grow(table, weights, order, weighed, float(rules.min_objects))
-    alive = np.ones(len(loads.total), dtype=np.bool_)
+    work, least = make_work(table), float(rules.min_objects)
+    nodes, loads, items, n_nodes = grow(table, weights, order, weighed, least, work)
+    alive = np.arange(len(loads.total)) < n_nodes
     collapse(nodes, loads, alive)
     if rules.prune:
         z = NormalDist().inv_cdf(1 - rules.confidence)
