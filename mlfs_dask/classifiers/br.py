@@ -30,7 +30,7 @@ class BinaryRelevance(TransformationClassifier):
     base_params
         Parameters of a named learner, such as ``{ n_neighbors = 5 }``: c45: confidence,
         min_objects, prune, subtree_raising; knn: n_neighbors, normalize; logistic: ridge, max_iter;
-        naive-bayes: var_smoothing; svm-rbf: C, gamma; tree: criterion, max_depth,
+        naive-bayes: var_smoothing; svm-rbf: C, gamma, scores; tree: criterion, max_depth,
         min_samples_split, min_samples_leaf, pruning.
     conventions
         Whose habits to follow; see Notes.

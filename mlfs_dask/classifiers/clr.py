@@ -44,7 +44,8 @@ class CalibratedLabelRanking(TransformationClassifier):
     base_params
         Parameters of a named learner.
     votes
-        ``"hard"`` or ``"soft"``.
+        ``"hard"`` or ``"soft"``. For the latter ``svm-rbf`` should have probabilities:
+        ``base_params = { scores = "platt" }``.
     conventions
         Whose habits to follow; see Notes.
     impute

@@ -1,6 +1,7 @@
 """Base learners against plain loops, scikit-learn used by hand, and each other's roads."""
 
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -94,6 +95,21 @@ def test_wide_rows_of_zeros_have_the_same_optimum_by_conjugate_gradients(monkeyp
     assert not np.array_equal(sparse.coef, exact.coef)
 
 
+def test_a_line_search_that_gives_up_is_no_warning(monkeypatch) -> None:
+    """At the optimum the last digits leave nothing to search; warnings are errors in this suite."""
+    from mlfs_dask.classifiers.base_learners import logistic
+
+    X = np.array([[1, 0, 0, 0, 0, 1], [0, 0, 1, 0, 0, 0], [0] * 6, [1, 0, 1, 0, 0, 1]]) * 1.0
+    monkeypatch.setattr(logistic, "EXACT_SPARSE", 1)
+    monkeypatch.setattr(logistic, "_FEW_CELLS", 1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(logistic, "quiet", nullcontext)
+        with pytest.raises(Warning, match=r"(?i)line search"):
+            learn("logistic", sp.csr_matrix(X), [0, 1, 1, 1])
+    model = learn("logistic", sp.csr_matrix(X), [0, 1, 1, 1])
+    assert (model.notes, model.proba(X).argmax(axis=1).tolist()) == ((), [0, 1, 1, 1])
+
+
 def test_many_coefficients_of_dense_rows_take_the_third_road(monkeypatch) -> None:
     from mlfs_dask.classifiers.base_learners import logistic
 
@@ -150,6 +166,22 @@ def test_the_machine_is_libsvm_on_columns_of_range_one(case) -> None:
         np.testing.assert_array_equal(found.argmax(axis=1)[clear], predicted[clear])
     decision = machine.decision_function(queries * factor)
     np.testing.assert_allclose(found[:, 1], 1 / (1 + np.exp(-decision)), atol=1e-9)
+
+
+def test_scores_of_a_machine_can_be_calibrated() -> None:
+    """Three of ten labels are wrong: Platt's scores say so."""
+    rng = np.random.default_rng(8)
+    X = rng.random((400, 1))
+    y = ((X[:, 0] > 0.5) ^ (rng.random(400) < 0.3)).astype(int)
+    asked = np.array([[0.1], [0.9]])
+    platt, again = (learn("svm-rbf", X, y, scores="platt").proba(asked) for _ in range(2))
+    np.testing.assert_array_equal(platt, again)
+    np.testing.assert_allclose(platt[:, 1], [0.3, 0.7], atol=0.08)
+    three = learn("svm-rbf", X, y + (X[:, 0] > 0.8), scores="platt").proba(asked)
+    np.testing.assert_allclose(three.sum(axis=1), 1, rtol=1e-12)
+    lone = np.array([1] + [0] * 8)
+    platt, margin = (learn("svm-rbf", X[:9], lone, scores=s) for s in ("platt", "margin"))
+    np.testing.assert_array_equal(platt.proba(asked), margin.proba(asked))
 
 
 def test_a_tree_is_that_of_scikit_learn() -> None:
@@ -316,7 +348,7 @@ def test_bad_parameters_are_named(base, params, message) -> None:
 
 def test_parameters_reach_the_learner() -> None:
     assert str(make_learner("svm-rbf", {"C": np.float64(2), "gamma": None})) == (
-        "svm-rbf (C 2.0, gamma None)"
+        "svm-rbf (C 2.0, gamma None, scores margin)"
     )
     assert make_learner("knn", None, "zhang").normalize == "none"
     assert make_learner("knn", {"normalize": "minmax"}, "zhang").normalize == "minmax"

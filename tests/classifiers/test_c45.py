@@ -16,6 +16,14 @@ from mlfs_dask.classifiers.base_learners import make_learner
 from mlfs_dask.classifiers.c45 import C45Classifier
 from mlfs_dask.errors import InputError
 from mlfs_dask.kernels.c45_prune import extra_errors
+from mlfs_dask.kernels.c45_tree import (
+    Table,
+    hand_down,
+    make_items,
+    make_loads,
+    make_nodes,
+    shares_of,
+)
 from reference.c45 import Twin
 
 
@@ -82,20 +90,22 @@ def test_trees_are_those_of_the_plain_recursion(case) -> None:
         np.testing.assert_allclose(model.predict_proba(rows), shares, rtol=0, atol=1e-9)
 
 
-def test_raising_into_a_subtree_leaves_its_siblings_alone() -> None:
-    """Noisy rows of three-valued features: branches are raised below branches that stay."""
-    rng = np.random.default_rng(1)
-    X = rng.integers(0, 3, (900, 8)).astype(np.float64)
-    y = ((X[:, 0] == X[:, 1]) & (X[:, 2] != 1) | (rng.random(900) < 0.15)).astype(int)
-    n_values = np.full(8, 3)
-    rules = {"confidence": 0.25, "min_objects": 2, "prune": True, "subtree_raising": True}
-    model = C45Classifier().fit(X, y, n_values=n_values)
+@pytest.mark.parametrize("seed", [0, 3])
+def test_raising_into_a_subtree_leaves_its_siblings_alone(seed) -> None:
+    """Noisy rows of three-valued features: branches are raised beside branches that stay."""
+    rng = np.random.RandomState(seed)
+    X = rng.randint(0, 3, (400, 7)).astype(np.float64)
+    y = (X[:, 0] == X[:, 1]) & (X[:, 2] != 1) | (X[:, 3] == X[:, 4]) & (X[:, 5] == 0)
+    y = (y | (rng.random_sample(400) < 0.1)).astype(np.int64)
+    n_values = np.full(7, 3)
+    rules = {"confidence": 0.4, "min_objects": 2, "prune": True, "subtree_raising": True}
+    model = C45Classifier(**rules).fit(X, y, n_values=n_values)
     expected = twin(X, y, n_values, None, rules)
     assert (model.n_leaves_, model.n_nodes_) == expected.sizes()
-    unraised = C45Classifier(subtree_raising=False).fit(X, y, n_values=n_values)
-    assert unraised.n_nodes_ != model.n_nodes_
     shares = [expected.shares(x) for x in X.tolist()]
     np.testing.assert_allclose(model.predict_proba(X), shares, rtol=0, atol=1e-9)
+    unraised = C45Classifier(**rules | {"subtree_raising": False}).fit(X, y, n_values=n_values)
+    assert unraised.n_nodes_ != model.n_nodes_
 
 
 def test_an_example_by_hand() -> None:
@@ -138,6 +148,36 @@ def test_estimates_between_whole_errors_are_linear_up_to_one_and_end_at_all_rows
     assert half == pytest.approx((none + one) / 2)
     assert extra_errors(10.0, 9.75, 0.25, z) == 0.25
     assert extra_errors(0.5, 0.0, 0.25, z) == pytest.approx(0.46875)
+
+
+def test_no_more_than_25_rows_have_to_stand_on_either_side_of_a_threshold() -> None:
+    """A tenth of the rows per class would be 40."""
+    X = np.arange(800.0)[:, None]
+    model = C45Classifier().fit(X, X[:, 0] < 30)
+    assert model.n_leaves_ == 2
+    assert model.tree_.nodes.threshold[0] == 29
+
+
+def test_a_threshold_needs_rows_not_weight_alone() -> None:
+    """J48 counts rows here: three of weight 2 are too few for two sides of 2."""
+    X, y = [[1.0], [2.0], [3.0]], [0, 0, 1]
+    assert C45Classifier().fit(X, y, [2.0, 2.0, 2.0]).n_leaves_ == 1
+    assert C45Classifier().fit([*X, [4.0]], [*y, 1], [2.0] * 4).n_leaves_ == 2
+
+
+def test_rows_that_all_lack_a_value_are_shared_equally() -> None:
+    """So it may be when a branch is raised and gets rows it never saw."""
+    table = Table(np.array([[np.nan, np.nan, 1.0]]), np.array([2]), np.array([0, 1, 0]), 2)
+    nodes, loads, items = make_nodes(3), make_loads(3, 2), make_items(2)
+    nodes.feature[0], nodes.first_child[0], nodes.n_children[0] = 0, 1, 2
+    items.rows[:], items.weights[:] = [0, 1], [1.0, 3.0]
+    loads.stop[0] = 2
+    shares = shares_of(table, nodes, loads, items, 0)
+    assert shares.tolist() == [0.5, 0.5]
+    items, end = hand_down(table, nodes, loads, items, 0, shares, 2)
+    assert end == 6
+    assert items.weights[2:6].tolist() == [0.5, 1.5, 0.5, 1.5]
+    assert loads.counts[1:].tolist() == [[0.5, 1.5]] * 2
 
 
 def test_one_class_one_row_constant_and_missing_features_give_a_leaf() -> None:

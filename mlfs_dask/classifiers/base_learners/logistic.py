@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,14 +16,13 @@ from mlfs_dask.classifiers.base_learners.learner import BaseLearner, LearnedMode
 from mlfs_dask.classifiers.base_learners.quiet import quiet
 from mlfs_dask.classifiers.checks import check_positive, check_whole
 from mlfs_dask.graphs.inputs import Block
-
-Solver: TypeAlias = Literal["newton-cholesky", "newton-cg", "lbfgs"]
+from mlfs_dask.kernels.logistic import compress, fit_logistic
 
 # Newton's method may hold the curvature of that many coefficients: of rows that are mostly zeros
 # only a few, since conjugate gradients use the zeros.
 EXACT_COEFFICIENTS, EXACT_SPARSE = 4096, 512
 _FEW_CELLS = 0.1
-# Largest slope of the mean loss: the optimizer's goal, and what counts as having reached it.
+# Largest slope of the mean loss: the goal of scikit-learn's optimizers, and what counts as reached.
 _GOAL, _REACHED = 1e-12, 1e-8
 
 
@@ -34,21 +33,24 @@ class LogisticModel(LearnedModel):
     ----------
     encoding
         Of the columns.
-    fitted
-        Fitted by scikit-learn.
+    coef : ndarray of float64, shape (n_outputs, n_encoded)
+    intercept : ndarray of float64, shape (n_outputs,)
+        One output for two classes, else one per class.
     dense
         Whether rows are made dense.
     """
 
-    def __init__(self, encoding: Encoding, fitted: LogisticRegression, *, dense: bool) -> None:
+    def __init__(
+        self, encoding: Encoding, coef: FloatArray, intercept: FloatArray, *, dense: bool
+    ) -> None:
         self._encoding = encoding
         self._dense = dense
-        self.coef = np.asarray(fitted.coef_, dtype=np.float64)
-        self.intercept = np.asarray(fitted.intercept_, dtype=np.float64)
+        self.coef, self.intercept = coef, intercept
 
     def proba(self, X: Block) -> FloatArray:
         """Probabilities; see the base class."""
-        return _probabilities(_rows(self._encoding, X, dense=self._dense), self)
+        rows = self._encoding.dense(X) if self._dense else self._encoding.sparse(X)
+        return _probabilities(rows, self)
 
 
 @dataclass(frozen=True)
@@ -96,36 +98,54 @@ class Logistic(BaseLearner):
     ) -> LogisticModel:
         """Fit; see the base class. Nothing is drawn."""
         n_outputs = int(y.max()) + 1 if y.max() > 1 else 1
-        solver = _solver(X, X.shape[1] * n_outputs)
-        model = self._fit(X, kind, y, solver)
-        if model.notes and solver == "newton-cholesky":
-            # It gave up on curvature that is next to singular.
-            model = self._fit(X, kind, y, "newton-cg")
+        n_coefficients = X.shape[1] * n_outputs
+        few = _few_cells(X)
+        if n_coefficients > (EXACT_SPARSE if few else EXACT_COEFFICIENTS):
+            return self._by_scikit_learn(X, kind, y, "newton-cg" if few else "lbfgs")
+        if n_outputs == 1:
+            return self._by_newton(X, kind, y)
+        model = self._by_scikit_learn(X, kind, y, "newton-cholesky")
+        # That solver gives up where curvature is next to singular.
+        return self._by_scikit_learn(X, kind, y, "newton-cg") if model.notes else model
+
+    def _by_newton(self, X: Block, kind: ByteArray, y: IntArray) -> LogisticModel:
+        """Two classes, with the kernel of IBLR."""
+        given = _in_form(X, dense=True)
+        encoding = encode(given, kind, "standard")
+        rows, basis = encoding.dense(given), None
+        if rows.shape[1] > len(rows):
+            rows, basis = compress(rows)
+        blocks = [np.hstack([np.ones((len(rows), 1)), rows])]
+        fitted = fit_logistic(lambda: blocks, y.astype(np.uint8), self.ridge, self.max_iter)
+        slopes = fitted.weights[1:] if basis is None else basis @ fitted.weights[1:]
+        model = LogisticModel(encoding, slopes[None], fitted.weights[:1], dense=True)
+        model.notes = () if fitted.converged else self._early()
         return model
 
-    def _fit(self, X: Block, kind: ByteArray, y: IntArray, solver: Solver) -> LogisticModel:
+    def _by_scikit_learn(
+        self, X: Block, kind: ByteArray, y: IntArray, solver: str
+    ) -> LogisticModel:
         dense = solver != "newton-cg"
         given = _in_form(X, dense=dense)
         encoding = encode(given, kind, "standard")
-        rows = _rows(encoding, given, dense=dense)
+        rows = encoding.dense(given) if dense else encoding.sparse(given)
         regression = LogisticRegression(
             C=1 / (2 * self.ridge), solver=solver, tol=_GOAL, max_iter=self.max_iter
         )
         with quiet():
             regression.fit(rows, y)
-        model = LogisticModel(encoding, regression, dense=dense)
+        model = LogisticModel(encoding, regression.coef_, regression.intercept_, dense=dense)
         if _slope(model, rows, y, self.ridge) > _REACHED:
-            model.notes = (f"logistic: the likelihood still rose after {self.max_iter} steps",)
+            model.notes = self._early()
         return model
 
+    def _early(self) -> tuple[str]:
+        return (f"logistic: the likelihood still rose after {self.max_iter} steps",)
 
-def _solver(X: Block, n_coefficients: int) -> Solver:
-    if n_coefficients <= EXACT_SPARSE:
-        return "newton-cholesky"
+
+def _few_cells(X: Block) -> bool:
     cells = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
-    if cells < _FEW_CELLS * X.shape[0] * X.shape[1]:
-        return "newton-cg"
-    return "newton-cholesky" if n_coefficients <= EXACT_COEFFICIENTS else "lbfgs"
+    return bool(cells < _FEW_CELLS * X.shape[0] * X.shape[1])
 
 
 def _in_form(X: Block, *, dense: bool) -> Block:
@@ -133,10 +153,6 @@ def _in_form(X: Block, *, dense: bool) -> Block:
     if dense:
         return X.toarray() if sp.issparse(X) else X
     return sp.csr_matrix(X)
-
-
-def _rows(encoding: Encoding, X: Block, *, dense: bool) -> Block:
-    return encoding.dense(X) if dense else encoding.sparse(X)
 
 
 def _probabilities(rows: Block, model: LogisticModel) -> FloatArray:

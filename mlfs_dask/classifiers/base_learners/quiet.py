@@ -29,6 +29,8 @@ class _Filter:
                 self._before.__enter__()
                 for category in (ConvergenceWarning, LinAlgWarning):
                     warnings.simplefilter("ignore", category)
+                # Line searches warn by several classes, one of them UserWarning itself.
+                warnings.filterwarnings("ignore", "(?i).*line.search")
             self._holders += 1
 
     def leave(self) -> None:
@@ -43,7 +45,7 @@ _filter = _Filter()
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep warnings of optimizers that stop early, or meet a singular matrix, from the user.
+    """Silence warnings of optimizers that stop early or meet a singular matrix.
 
     Whoever uses this looks at the result and says what there is to say. May be nested and shared
     by threads.
