@@ -13,39 +13,36 @@ on any blocks, workers and tiles.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, ByteArray, IntArray
+from mlfs_dask.graphs.block_reach import KeptBlock, RowBlock
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.neighbor_tasks import sealed
 from mlfs_dask.graphs.neighbors import local_items
 from mlfs_dask.graphs.region_tasks import (
     AllRows,
-    KeptBlock,
-    RowBlock,
+    PreparedTiles,
     begin_block,
     gains_of_block,
+    join_tiles,
     region_of_block,
     settle_block,
 )
 from mlfs_dask.graphs.separation import (
     PREPARED_BYTES,
     Columns,
-    join_rows,
+    no_holders,
     prepare_rows,
     row_bytes,
 )
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import tile_tasks
-from mlfs_dask.kernels.holders import Holders, count_holders, list_holders
-from mlfs_dask.kernels.separation import NOWHERE, Layout, Rows, WordArray
+from mlfs_dask.kernels.separation import NOWHERE, WordArray
 
 # What blocks may keep of each worker's memory; rows whose violators find no room look again.
 _KEPT_BYTES = 256 * 2**20
-# Features that are other than 0 in few rows have lists of these, as long as they take no more.
-_LISTED_BYTES = 64 * 2**20
-_LISTED_SHARE = 1 / 8
 _BLOCK_ROWS = 4096
 _LEAST_ROWS = 64
 
@@ -84,22 +81,23 @@ class Regions:
         self._labelled = Y.any(axis=1)
         size = row_bytes(columns, Y.shape[1], cells_per_row) * source.n_samples
         self.prepared = size <= PREPARED_BYTES
-        self._rows = executor.share(self._all_rows(source, Y))
+        self._rows = self._all_rows(source, Y)
         self._blocks = row_blocks(source.offsets, executor.n_workers, whole_tiles=not self.prepared)
         self._kept: list[KeptBlock] = []
         self._n_whole = 0
 
-    def _all_rows(self, source: Source, Y: ByteArray) -> AllRows:
-        tasks = tile_tasks(source, Y)
+    def _all_rows(self, source: Source, Y: ByteArray) -> Any:
+        """`AllRows` or a future of it, which is made anew should its worker be lost."""
+        tasks, executor, columns = tile_tasks(source, Y), self._executor, self._columns
         if self.prepared:
-            parts = self._executor.map(prepare_rows, tasks, self._executor.share(self._columns))
-            whole = join_rows(parts, source.n_samples, self._columns, Y.shape[1])
-            holders = find_holders(whole, self._columns.layout)
-            return AllRows(self._columns, whole, [], source.offsets, holders)
-        items = local_items(source, self._executor)
-        tiles = [replace(task, tiles=(item,)) for task, item in zip(tasks, items, strict=True)]
-        holders = no_holders(self._columns.layout)
-        return AllRows(self._columns, None, tiles, source.offsets, holders)
+            tiles = PreparedTiles(executor.keep(prepare_rows, tasks, columns))
+            common = (columns, source.offsets, Y.shape[1])
+            return executor.keep(join_tiles, [tiles], *common)[0]
+        items = local_items(source, executor)
+        local = [replace(task, tiles=(item,)) for task, item in zip(tasks, items, strict=True)]
+        return executor.share(
+            AllRows(columns, None, local, source.offsets, no_holders(columns.layout))
+        )
 
     def whole(self, features: IntArray) -> tuple[int, IntArray]:
         """Size of the positive region of all features, and its core.
@@ -187,49 +185,6 @@ class Regions:
             gains[placed] += part.by_slot[slot[placed]]
             n_open += part.n_open
         return self._n_whole - n_open + gains, gains == n_open
-
-
-def no_holders(layout: Layout) -> Holders:
-    """Lists of no feature.
-
-    Parameters
-    ----------
-    layout
-        Where features stand.
-    """
-    return Holders(np.zeros(64 * layout.n_words + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
-
-
-def find_holders(rows: Rows, layout: Layout) -> Holders:
-    """Lists of the features that are 0 in most rows, the shortest ones first if memory is short.
-
-    Parameters
-    ----------
-    rows
-        All rows, prepared.
-    layout
-        Where features stand.
-    """
-    planes = [(0, sealed(rows.head)), (layout.n_head + layout.n_side, sealed(rows.tail))]
-    counts = np.zeros(64 * layout.n_words, dtype=np.int64)
-    for begin, each in planes:
-        count_holders(each, counts[64 * begin : 64 * (begin + each.zero.shape[1])])
-    placed = layout.slot[layout.slot != NOWHERE]
-    placed = placed[np.argsort(counts[placed], kind="stable")]
-    lengths = counts[placed]
-    fits = 4 * np.cumsum(lengths) <= _LISTED_BYTES
-    listed = placed[fits & (lengths <= _LISTED_SHARE * len(rows.labels))]
-    kept = np.zeros_like(counts)
-    kept[listed] = counts[listed]
-    start = np.concatenate([[0], np.cumsum(kept)])
-    row = np.empty(start[-1], dtype=np.int32)
-    words = np.zeros(layout.n_words, dtype=np.uint64)
-    np.bitwise_or.at(words, listed >> 6, np.uint64(1) << (listed & 63).astype(np.uint64))
-    at = start[:-1].copy()
-    for begin, each in planes:
-        end = begin + each.zero.shape[1]
-        list_holders(each, words[begin:end], at[64 * begin : 64 * end], row)
-    return Holders(start, row)
 
 
 def row_blocks(offsets: IntArray, n_workers: int, *, whole_tiles: bool) -> list[RowBlock]:

@@ -15,6 +15,7 @@ from mlfs_dask.graphs.neighbor_tasks import frozen, sealed
 from mlfs_dask.graphs.source import Source, TileItem, load_block
 from mlfs_dask.graphs.statistics import NOMINAL, ColumnSummary
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
+from mlfs_dask.kernels.holders import Holders, count_holders, list_holders
 from mlfs_dask.kernels.planes import (
     Spread,
     count_values,
@@ -28,13 +29,16 @@ from mlfs_dask.kernels.planes import (
     no_spread,
     zero_rows,
 )
-from mlfs_dask.kernels.separation import Layout, Rows, make_layout
+from mlfs_dask.kernels.separation import NOWHERE, Layout, Rows, make_layout
 
 PREPARED_BYTES = 512 * 2**20
 """Rows are prepared once and shared while they take no more; else tile by tile when needed."""
 _RADIUS_DIGITS = 12
 # From this share of cells on, sparse columns of many values are kept side by side.
 _DENSE_SHARE = 1 / 8
+# Features that are other than 0 in few rows have lists of these, as long as they take no more.
+_LISTED_BYTES = 64 * 2**20
+_LISTED_SHARE = 1 / 8
 _SAMPLED_CELLS = 2**20
 _SAMPLED_ROWS = 256
 
@@ -255,6 +259,49 @@ def join_rows(parts: Iterator[Rows], n_rows: int, columns: Columns, n_labels: in
         start = stop
     head, tail = (np.concatenate(held) for held in values)
     return rows._replace(head=rows.head._replace(values=head), tail=rows.tail._replace(values=tail))
+
+
+def no_holders(layout: Layout) -> Holders:
+    """Lists of no feature.
+
+    Parameters
+    ----------
+    layout
+        Where features stand.
+    """
+    return Holders(np.zeros(64 * layout.n_words + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+
+
+def find_holders(rows: Rows, layout: Layout) -> Holders:
+    """Lists of the features that are 0 in most rows, the shortest ones first if memory is short.
+
+    Parameters
+    ----------
+    rows
+        All rows, prepared.
+    layout
+        Where features stand.
+    """
+    planes = [(0, sealed(rows.head)), (layout.n_head + layout.n_side, sealed(rows.tail))]
+    counts = np.zeros(64 * layout.n_words, dtype=np.int64)
+    for begin, each in planes:
+        count_holders(each, counts[64 * begin : 64 * (begin + each.zero.shape[1])])
+    placed = layout.slot[layout.slot != NOWHERE]
+    placed = placed[np.argsort(counts[placed], kind="stable")]
+    lengths = counts[placed]
+    fits = 4 * np.cumsum(lengths) <= _LISTED_BYTES
+    listed = placed[fits & (lengths <= _LISTED_SHARE * len(rows.labels))]
+    kept = np.zeros_like(counts)
+    kept[listed] = counts[listed]
+    start = np.concatenate([[0], np.cumsum(kept)])
+    row = np.empty(start[-1], dtype=np.int32)
+    words = np.zeros(layout.n_words, dtype=np.uint64)
+    np.bitwise_or.at(words, listed >> 6, np.uint64(1) << (listed & 63).astype(np.uint64))
+    at = start[:-1].copy()
+    for begin, each in planes:
+        end = begin + each.zero.shape[1]
+        list_holders(each, words[begin:end], at[64 * begin : 64 * end], row)
+    return Holders(start, row)
 
 
 def sealed_rows(rows: Rows) -> Rows:

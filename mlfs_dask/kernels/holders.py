@@ -1,8 +1,8 @@
 """Rows in which a feature is not 0, for features that are 0 almost everywhere.
 
-A feature that is other than 0 in row i separates i from every row in which it is 0. Whether it
-separates i from all its violators is seen from the few rows in which it is not: there is no need
-to look at the violators one by one.
+A feature that is further from 0 than its radius in row i separates i from every row in which it is
+0. Whether it separates i from all its violators is seen from the few rows in which it is not 0:
+there is no need to look at the violators one by one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def ask_holders(
     chosen
         Features that put violators out of reach.
     words : ndarray of uint64, shape (n_words,), changed
-        Candidates; those stay that have no list, or are 0 in row i.
+        Candidates; those stay that have no list, or are no further from 0 than their radius in i.
     sure : ndarray of int32, changed
         Gets slots of sure candidates as long as there is room.
     n_sure
@@ -85,7 +85,7 @@ def ask_holders(
             left ^= bit
             slot = 64 * w + np.int64(lowest_bit(bit))
             first, last = holders.start[slot], holders.start[slot + 1]
-            if first == last or _is_zero(panel, i, w, bit):
+            if first == last or not _is_far(panel, i, w, bit):
                 continue
             words[w] ^= bit
             if _separates_all(panel, i, holders.row[first:last], chosen, w, bit):
@@ -97,8 +97,8 @@ def ask_holders(
 
 
 @jit
-def _is_zero(panel: Panel, i: int, w: int, bit: Any) -> bool:
-    head, tail = panel.own.head.zero, panel.own.tail.zero
+def _is_far(panel: Panel, i: int, w: int, bit: Any) -> bool:
+    head, tail = panel.own.head.far, panel.own.tail.far
     if w < head.shape[1]:
         return bool(head[i, w] & bit != 0)
     return bool(tail[i, w - head.shape[1] - ((panel.own.side.width + 63) >> 6)] & bit != 0)

@@ -21,22 +21,18 @@ from mlfs_dask.kernels._jit import jit, merged
 from mlfs_dask.kernels.holders import Holders, ask_holders
 from mlfs_dask.kernels.lanes import lowest_bit
 from mlfs_dask.kernels.separation import (
-    LANES,
+    GROUP,
+    STRIP,
     Chosen,
     Panel,
     Rows,
     WordArray,
     is_separated,
-    plane_word,
     separators,
-    side_mask,
     violates,
 )
 
-# A strip of other rows stays in cache while a group of own rows passes by.
-_STRIP = 2048
-_GROUP = 32
-_NONE, _SEVERAL = -1, -2
+_UNKNOWN = -1
 
 
 class Reach(NamedTuple):
@@ -88,74 +84,6 @@ class Cursors(NamedTuple):
     full: BoolArray
 
 
-@merged
-def _sole_separator(own: Rows, i: int, other: Rows, j: int, among: Chosen) -> int:
-    """Slot of the only feature among some that separates two rows, ``_NONE`` or ``_SEVERAL``."""
-    sole, one = _NONE, np.uint64(1)
-    n_head = own.head.far.shape[1]
-    for x in range(len(among.head)):
-        w = among.head[x]
-        word = among.words[w] & plane_word(own.head, i, other.head, j, w)
-        if word:
-            if sole != _NONE or word & (word - one):
-                return _SEVERAL
-            sole = 64 * w + np.int64(lowest_bit(word))
-    for x in range(len(among.groups)):
-        g = among.groups[x]
-        word = among.words[n_head + (g >> 2)] >> np.uint64(LANES * (g & 3))
-        word &= side_mask(own.side, i, other.side, j, LANES * g)
-        if word:
-            if sole != _NONE or word & (word - one):
-                return _SEVERAL
-            sole = 64 * n_head + LANES * g + np.int64(lowest_bit(word))
-    begin = n_head + ((own.side.width + 63) >> 6)
-    for x in range(len(among.tail)):
-        w = among.tail[x]
-        word = among.words[begin + w] & plane_word(own.tail, i, other.tail, j, w)
-        if word:
-            if sole != _NONE or word & (word - one):
-                return _SEVERAL
-            sole = 64 * (begin + w) + np.int64(lowest_bit(word))
-    return sole
-
-
-@jit
-def find_indispensable(
-    panel: Panel, among: Chosen, labelled: BoolArray, outside: BoolArray, sole: WordArray
-) -> None:
-    """Rows outside the positive region of a set of features, and what keeps the others inside.
-
-    Parameters
-    ----------
-    panel
-        Rows.
-    among
-        The set of features.
-    labelled : ndarray of bool, shape (n_own,)
-        Rows that carry labels.
-    outside : ndarray of bool, shape (n_own,), changed
-        Rows with a violator within reach.
-    sole : ndarray of uint64, shape (n_own, n_words), changed
-        Features that alone separate the row from a violator; not complete for rows outside.
-    """
-    own, other = panel.own, panel.other
-    n_own, n_other = len(own.labels), len(other.labels)
-    for first in range(0, n_own, _GROUP):
-        for begin in range(0, n_other, _STRIP):
-            end = min(begin + _STRIP, n_other)
-            for i in range(first, min(first + _GROUP, n_own)):
-                if outside[i] or not labelled[i]:
-                    continue
-                for j in range(begin, end):
-                    slot = _sole_separator(own, i, other, j, among)
-                    if slot == _SEVERAL or not violates(own.labels, i, other.labels, j):
-                        continue
-                    if slot == _NONE:
-                        outside[i] = True
-                        break
-                    sole[i, slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
-
-
 @jit
 def settle_in_order(
     panel: Panel,
@@ -187,10 +115,10 @@ def settle_in_order(
     """
     own, other, base = panel.own, panel.other, panel.base
     n_rows, end_of_panel = len(reach.row), base + len(other.labels)
-    for first in range(0, n_rows, _GROUP):
-        for begin in range(base, end_of_panel, _STRIP):
-            end = min(begin + _STRIP, end_of_panel)
-            for r in range(first, min(first + _GROUP, n_rows)):
+    for first in range(0, n_rows, GROUP):
+        for begin in range(base, end_of_panel, STRIP):
+            end = min(begin + STRIP, end_of_panel)
+            for r in range(first, min(first + GROUP, n_rows)):
                 i = reach.row[r]
                 first_ones = Chosen(words[r], chosen.head, chosen.groups, chosen.tail)
                 while cursors.open[r] and cursors.at[r] < end:
@@ -255,10 +183,10 @@ def narrow(
     base = panel.base
     n_rows, end_of_panel = len(reach.row), base + len(panel.other.labels)
     alive = np.zeros(words.shape[1], dtype=np.int64)
-    for first in range(0, n_rows, _GROUP):
-        for begin in range(base, end_of_panel, _STRIP):
-            end = min(begin + _STRIP, end_of_panel)
-            for r in range(first, min(first + _GROUP, n_rows)):
+    for first in range(0, n_rows, GROUP):
+        for begin in range(base, end_of_panel, STRIP):
+            end = min(begin + STRIP, end_of_panel)
+            for r in range(first, min(first + GROUP, n_rows)):
                 row = words[r]
                 _look_at_held(panel, new, reach, cursors, r, end, row, alive)
                 while cursors.open[r] and cursors.at[r] < end:
@@ -319,7 +247,7 @@ def _look_at_held(
 ) -> None:
     """Held violators before row ``end``: those that new features separate are dropped."""
     own, other, base, i = panel.own, panel.other, panel.base, reach.row[r]
-    n_alive = _NONE
+    n_alive = _UNKNOWN
     while cursors.read[r] < reach.n_held[r] and reach.held[r, cursors.read[r]] < end:
         held = reach.held[r, cursors.read[r]]
         cursors.read[r] += 1
@@ -328,7 +256,7 @@ def _look_at_held(
         reach.held[r, cursors.kept[r]] = held
         cursors.kept[r] += 1
         if cursors.open[r]:
-            if n_alive == _NONE:
+            if n_alive == _UNKNOWN:
                 n_alive = _list_alive(words, alive)
             n_alive = _keep_separators(words, alive, n_alive, own, i, other, held - base)
             cursors.open[r] = n_alive > 0

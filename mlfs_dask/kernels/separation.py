@@ -38,6 +38,8 @@ HEAD_WORDS = 8
 LANES = 16
 """Values that are compared at once."""
 _SIXTEEN = np.uint64(0xFFFF)
+STRIP, GROUP = 2048, 32
+"""So many other rows stay in cache while so many own rows pass by."""
 NOWHERE = -1
 """Slot of a feature that separates no rows at all."""
 

@@ -183,8 +183,7 @@ class ReductEngine:
         return bool(_key(self._cost_of(features)) <= _key(self.budget))
 
     def _cost_of(self, features: Sequence[int]) -> float:
-        """Exact sum, rounded once: the same in any order."""
-        return 0.0 if self.cost is None else math.fsum(self.cost[f] for f in features)
+        return 0.0 if self.cost is None else _sum(self.cost, features)
 
     def _settle_in(self, state: ReductState, sizes: Sizes) -> Step[ReductState]:
         """The rest of the core enters."""
@@ -261,7 +260,9 @@ class ReductEngine:
     def _choose(self, state: ReductState, sizes: Sizes) -> Step[ReductState]:
         assert state.whole is not None
         candidates = self._candidates(state)
-        significance = self._significance(state, candidates, sizes.rows)
+        cost = self.cost if self.use_cost else None
+        size = state.whole.size
+        significance = significances(sizes.rows, size, cost, state.chosen, candidates)
         best, *others = self._in_order(candidates, significance)
         feature = int(candidates[best])
         chosen = (*state.chosen, feature)
@@ -288,20 +289,6 @@ class ReductEngine:
             is_whole=bool(sizes.is_whole[best]),
         )
         return self._go_on(state, (choice,))
-
-    def _significance(self, state: ReductState, candidates: IntArray, rows: IntArray) -> FloatArray:
-        """SIG of every candidate: its normalised region less its normalised cost."""
-        assert state.whole is not None
-        least = int(rows.min())
-        span = state.whole.size - least
-        found = (rows - least) / span if span else np.zeros(len(rows))
-        if self.use_cost and self.cost is not None:
-            own = self.cost[candidates]
-            everything = math.fsum(self.cost)
-            rest = everything - self._cost_of([*state.chosen, int(candidates[own.argmin()])])
-            if rest > _NEGLIGIBLE * everything:
-                found = found - (own - own.min()) / rest
-        return np.where(abs(found) < _NEGLIGIBLE, 0.0, found)
 
     def _in_order(self, candidates: IntArray, significance: FloatArray) -> IntArray:
         """Positions of the best and the second best candidate: by significance, cost, index."""
@@ -336,6 +323,57 @@ class ReductEngine:
         choice = Choice(state.n_steps, feature, math.nan, DROPPED, details)
         state = replace(state, chosen=chosen, n_steps=state.n_steps + 1, n_tested=place)
         return self._ask_what_is_needed(state, (choice,))
+
+
+def significances(
+    rows: IntArray,
+    size: int,
+    cost: FloatArray | None,
+    chosen: Sequence[int],
+    candidates: IntArray,
+) -> FloatArray:
+    """SIG of every candidate: its normalised positive region less its normalised cost.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (n_candidates,)
+        Rows in the positive region of the chosen features and each candidate.
+    size
+        Rows in that of all features.
+    cost : ndarray of float64, shape (n_features,), or None
+        None: without the second term.
+    chosen
+        Features.
+    candidates : ndarray of int64, shape (n_candidates,)
+        Features that may come next; minima run over them.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_candidates,)
+        Values below 1e-12 are 0; so is a term whose denominator is 0.
+
+    Examples
+    --------
+    The example of paper E, features a1 to a5, of which a5 is the core:
+
+    >>> cost = np.array([10.0, 14.0, 8.0, 16.0, 4.0])
+    >>> rows = np.array([3, 4, 1, 0])
+    >>> significances(rows, 4, cost, [4], np.arange(4)).round(12).tolist()
+    [0.7, 0.85, 0.25, -0.2]
+    """
+    least = int(rows.min())
+    found = (rows - least) / (size - least) if size != least else np.zeros(len(rows))
+    if cost is not None:
+        own, everything = cost[candidates], math.fsum(cost)
+        rest = everything - _sum(cost, [*chosen, int(candidates[own.argmin()])])
+        if rest > _NEGLIGIBLE * everything:
+            found = found - (own - own.min()) / rest
+    return np.where(abs(found) < _NEGLIGIBLE, 0.0, found)
+
+
+def _sum(cost: FloatArray, features: Sequence[int]) -> float:
+    """Exact sum, rounded once: the same in any order."""
+    return math.fsum(cost[f] for f in features)
 
 
 def _key(value: float) -> float:

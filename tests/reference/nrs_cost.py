@@ -115,12 +115,18 @@ def significances(table, chosen, candidates, costs, whole):
     return [0.0 if abs(f) < 1e-12 else f for f in found]
 
 
-def reduct(table, costs=None, *, budget=None, max_features=None, min_dependency=None, prune=False):
-    """Red in order of choice with (feature, SIG, |POS| with it) each, and why the loop ended.
-
-    costs None: significance without cost. A budget needs costs.
-    """
-    rated = costs
+def reduct(
+    table,
+    costs=None,
+    *,
+    use_cost=True,
+    budget=None,
+    max_features=None,
+    min_dependency=None,
+    prune=False,
+):
+    """Red in order of choice; (feature, SIG, |POS| with it) of each step; why the loop ended."""
+    rated = costs if use_cost else None
     limit = table.d if max_features is None else max_features
     whole, core = table.whole(), table.core()
     steps, chosen = [], []

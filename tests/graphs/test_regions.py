@@ -1,0 +1,153 @@
+"""Sizes of positive regions against arrays of all pairs, however rows are cut, held and listed."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from kernels.test_separation import differ, make_wide
+
+from mlfs_dask.graphs import block_reach, regions, separation
+from mlfs_dask.graphs.executor import InProcess
+from mlfs_dask.graphs.regions import Regions
+from mlfs_dask.graphs.separation import find_columns
+from mlfs_dask.graphs.source import as_source
+from mlfs_dask.graphs.statistics import summarize_columns
+from reference.executors import Shuffled
+
+
+class ByArrays:
+    """Positive regions the way one writes them with NumPy: arrays of n x n x d."""
+
+    def __init__(self, X, Y, columns):
+        self.apart = differ(X, columns)
+        self.violates = (Y[:, None, :] > Y[None, :, :]).any(axis=2)
+
+    def positive(self, features):
+        near = ~self.apart[:, :, list(features)].any(axis=2)
+        return ~(near & self.violates).any(axis=1)
+
+    def size(self, features):
+        return int(self.positive(features).sum())
+
+    def core(self, features):
+        whole = self.positive(features)
+        without = [[f for f in features if f != left_out] for left_out in features]
+        return [
+            f
+            for f, rest in zip(features, without, strict=True)
+            if (self.positive(rest) != whole).any()
+        ]
+
+
+def make(X, Y, values, executor, *, tile=16, divisor=2.0):
+    source = as_source(values, Y, tile=tile)
+    summary = summarize_columns(source, executor)
+    columns = find_columns(source, summary, executor, divisor=divisor)
+    cells = summary.n_cells / len(X)
+    varied = np.flatnonzero(~summary.constant)
+    return Regions(source, source.Y, columns, cells, executor), ByArrays(X, Y, columns), varied
+
+
+@st.composite
+def wide(draw):
+    """Rows with more than 512 features as bits, more than 64 side by side, or few."""
+    d = draw(st.sampled_from([4, 30, 900]))
+    n = draw(st.integers(2, 20))
+    seed = draw(st.integers(0, 2**20))
+    X, rng = make_wide(seed, n, d), np.random.default_rng(seed)
+    X[n // 2] = X[0]  # duplicated
+    q = draw(st.sampled_from([1, 3, 70]))
+    Y = (rng.random((n, q)) < draw(st.sampled_from([0.1, 0.5]))).astype(np.uint8)
+    return X, Y, rng
+
+
+@given(
+    table=wide(),
+    form=st.sampled_from([np.asarray, sp.csr_matrix]),
+    tile=st.sampled_from([3, 8, 100]),
+    prepare=st.booleans(),
+    held=st.sampled_from([1, 2, 16]),
+    listed=st.sampled_from([0.0, 1.0]),
+    dense_share=st.sampled_from([0.1, 2.0]),
+)
+def test_all_questions(table, form, tile, prepare, held, listed, dense_share):
+    X, Y, rng = table
+    executor = Shuffled(int(rng.integers(100))) if rng.random() < 0.2 else InProcess(2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regions, "PREPARED_BYTES", 2**30 if prepare else 0)
+        patch.setattr(regions, "_LEAST_ROWS", 5)
+        patch.setattr(block_reach, "_FIRST_HELD", held)
+        patch.setattr(block_reach, "_SURE", held)
+        patch.setattr(separation, "_LISTED_SHARE", listed)
+        patch.setattr(separation, "_DENSE_SHARE", dense_share)
+        found, expected, varied = make(X, Y, form(X), executor, tile=tile)
+        assert found.prepared == prepare
+        size, core = found.whole(varied)
+        assert size == expected.size(varied)
+        few = varied[:40]
+        if len(varied) <= 40:
+            assert core.tolist() == expected.core(varied.tolist())
+        assert found.needed(few).tolist() == expected.core(few.tolist())
+        whole = expected.positive(varied)
+        order = rng.permutation(few)[: rng.integers(0, 6)].tolist()
+        sizes, is_whole = found.in_order(tuple(order))
+        beginnings = [expected.positive(order[:k]) & whole for k in range(len(order) + 1)]
+        assert sizes.tolist() == [region.sum() for region in beginnings]
+        assert is_whole.tolist() == [bool((region == whole).all()) for region in beginnings]
+        for _ in range(3):
+            candidates = np.setdiff1d(varied, order)
+            if len(candidates) == 0:
+                break
+            sizes, is_whole = found.with_each(tuple(order), candidates)
+            regions_with = [expected.positive([*order, f]) for f in candidates.tolist()]
+            assert sizes.tolist() == [region.sum() for region in regions_with]
+            assert is_whole.tolist() == [bool((r == whole).all()) for r in regions_with]
+            order.append(int(rng.choice(candidates)))
+
+
+def test_many_violators_per_row_get_room(monkeypatch):
+    """Features that tell one row from all others stay candidates whatever is held."""
+    n = 120
+    X = np.eye(n)
+    Y = np.eye(n)[:, ::-1].astype(np.uint8)
+    for listed in (0.0, 1.0):
+        monkeypatch.setattr(separation, "_LISTED_SHARE", listed)
+        found, expected, varied = make(X, Y, sp.csr_matrix(X), InProcess(1), tile=50)
+        assert found.whole(varied) == (n, pytest.approx(np.zeros(0)))
+        order = ()
+        for f in range(20):
+            sizes, _ = found.with_each(order, np.setdiff1d(varied, order))
+            assert sizes.tolist() == (n - f) * [f + 1]
+            order = (*order, f)
+        assert expected.size(order) == 20
+
+
+def test_answers_do_not_depend_on_what_was_asked_before():
+    """Every set is asked for with fresh blocks, with old ones, and after another sequence."""
+    X, Y = make_wide(3, 40, 60), (np.random.default_rng(3).random((40, 3)) < 0.3).astype(np.uint8)
+    found, expected, varied = make(X, Y, X, InProcess(2), tile=9)
+    found.whole(varied)
+    orders = [(0, 1, 2), (0, 1, 2, 5), (2, 1), (2, 1, 7), (), (0,)]
+    for order in orders:
+        order = tuple(int(varied[k]) for k in order)
+        candidates = np.setdiff1d(varied, order)[:10]
+        sizes, _ = found.with_each(order, candidates)
+        assert sizes.tolist() == [expected.size([*order, f]) for f in candidates.tolist()]
+
+
+def test_a_block_keeps_a_bounded_number_of_violators(monkeypatch):
+    monkeypatch.setattr(regions, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(separation, "_LISTED_SHARE", 0.0)
+    rng = np.random.default_rng(0)
+    X = (rng.random((300, 40)) < 0.05) * 1.0
+    Y = (rng.random((300, 5)) < 0.3).astype(np.uint8)
+    found, expected, varied = make(X, Y, X, InProcess(1), tile=100)
+    found.whole(varied)
+    order = ()
+    for f in varied[:6].tolist():
+        candidates = np.setdiff1d(varied, order)
+        sizes, _ = found.with_each(order, candidates)
+        assert sizes.tolist() == [expected.size([*order, c]) for c in candidates.tolist()]
+        assert {kept.dependency.reach.held.shape[1] for kept in found._kept} == {16}
+        order = (*order, f)
