@@ -25,7 +25,7 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "mllap": "mlfs_dask.selectors.mllap:MLLAP",
         "mlrelieff": "mlfs_dask.selectors.mlrelieff:MLReliefF",
         "mutual-info": "mlfs_dask.selectors.baselines:MutualInformation",
-        "nrs-cost": "mlfs_dask.selectors.nrs_cost:NrsCost",
+        "nrs-cost": "mlfs_dask.selectors.nrs_cost:NRSCost",
         "nrs-stream": "mlfs_dask.selectors.nrs_stream:NRSStream",
         "ofs-a3m": "mlfs_dask.selectors.ofs_a3m:OFSA3M",
         "pmu": "mlfs_dask.selectors.pmu:PMU",

@@ -31,7 +31,7 @@ from mlfs_dask.selectors.engine import Request, drive
 from mlfs_dask.selectors.reduct import DROPPED, ReductEngine, Sizes, WholeRegion
 
 
-class NrsCost(BaseSelector):
+class NRSCost(BaseSelector):
     """Find a cheap subset of features that tells rows of different labels apart as well as all do.
 
     On a set B of features, rows are neighbours if on each of them their values differ by at most a
@@ -116,9 +116,9 @@ class NrsCost(BaseSelector):
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
     >>> X = np.array([[0.0, 1.0, 0.0], [0.5, 1.0, 1.0], [0.5, 0.0, 0.0], [1.0, 0.0, 1.0]])
     >>> cost = [1, 9, 2]
-    >>> np.flatnonzero(NrsCost().fit(X, Y, feature_cost=cost).support_).tolist()
+    >>> np.flatnonzero(NRSCost().fit(X, Y, feature_cost=cost).support_).tolist()
     [0, 2]
-    >>> np.flatnonzero(NrsCost(use_cost=False).fit(X, Y, feature_cost=cost).support_).tolist()
+    >>> np.flatnonzero(NRSCost(use_cost=False).fit(X, Y, feature_cost=cost).support_).tolist()
     [1]
     """
 

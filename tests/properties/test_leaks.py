@@ -39,6 +39,7 @@ SELECTORS = [
     *(("spec-wrapper", {"order": order}) for order in (1, 2)),
     *(("relief-wrapper", {"order": order, "n_neighbors": 3}) for order in (1, 2)),
     *(("mlrelieff", {"labels": labels, "n_neighbors": 3}) for labels in ("pairs", "sets")),
+    *(("nrs-cost", {"aggregate": aggregate}) for aggregate in ("conjunctive", "sum")),
 ]
 
 

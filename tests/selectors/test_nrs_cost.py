@@ -16,7 +16,7 @@ from mlfs_dask.graphs import block_reach, regions
 from mlfs_dask.graphs.executor import InProcess
 from mlfs_dask.graphs.source import MissingCells, as_source
 from mlfs_dask.selectors.engine import Choice, recording
-from mlfs_dask.selectors.nrs_cost import NrsCost
+from mlfs_dask.selectors.nrs_cost import NRSCost
 from mlfs_dask.storage.dataset import open_dataset
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.testing.tables import ArrayTable
@@ -48,7 +48,7 @@ NEAR = [{1, 8}, {2, 10}, {3, 5, 8}, {4}, {3, 5, 7, 8}, {6}, {5, 7}, {1, 3, 5, 8}
 
 
 def example(**options):
-    selector = NrsCost(radius=THRESHOLDS, tile=4, **options)
+    selector = NRSCost(radius=THRESHOLDS, tile=4, **options)
     return selector.fit(EXAMPLE_X, EXAMPLE_Y, feature_cost=COSTS)
 
 
@@ -156,7 +156,7 @@ def test_searches_by_plain_loops(table, data, divisor, radius, aggregate, form, 
     twin = Table(X, Y, radii(X, divisor, radius), nominal, aggregate)
     subset, steps, why = reduct(twin, costs, **chosen)
     kind = np.isin(np.arange(X.shape[1]), list(nominal)).astype(np.uint8)
-    selector = NrsCost(divisor, radius=radius, aggregate=aggregate, tile=tile, **chosen)
+    selector = NRSCost(divisor, radius=radius, aggregate=aggregate, tile=tile, **chosen)
     found = selector.fit(FORMS[form](X), Y, feature_kind=kind, feature_cost=costs)
     assert found.order_[: found.n_selected_].tolist() == subset
     assert found.core_.tolist() == twin.core()
@@ -195,7 +195,7 @@ class Recorder:
 def test_a_search_taken_up_after_any_step_goes_on_as_if_it_had_not_stopped(table, data, aggregate):
     X, Y, _ = table
     costs, chosen = data.draw(options(X.shape[1]))
-    selector = NrsCost(1.4, aggregate=aggregate, **chosen)
+    selector = NRSCost(1.4, aggregate=aggregate, **chosen)
     whole = selector.fit(X, Y, feature_cost=costs).selection_record()
     path = [Choice.from_record(step) for step in whole["path"]]
     for k in range(1, len(path) + 1):
@@ -223,11 +223,11 @@ def bits(fitted):
 
 def test_same_bits_on_every_road(monkeypatch, tmp_path):
     X, Y, costs = make_table()
-    selector = NrsCost(2.0, prune=True, tile=32)
+    selector = NRSCost(2.0, prune=True, tile=32)
     expected = bits(selector.fit(X, Y, feature_cost=costs))
     for rows, tile in ((sp.csr_matrix(X), 32), (X, 1000), (da.from_array(X, chunks=(50, 7)), 17)):
         assert (
-            bits(NrsCost(2.0, prune=True, tile=tile).fit(rows, Y, feature_cost=costs)) == expected
+            bits(NRSCost(2.0, prune=True, tile=tile).fit(rows, Y, feature_cost=costs)) == expected
         )
     ingest(ArrayTable(sp.csr_matrix(X), Y, feature_cost=costs), tmp_path / "made.zarr", tile=32)
     assert bits(selector.fit(open_dataset(tmp_path / "made.zarr"))) == expected
@@ -245,9 +245,9 @@ def test_same_bits_on_every_road(monkeypatch, tmp_path):
 def test_a_fold_is_searched_as_its_rows_alone():
     X, Y, costs = make_table(n=90, d=40)
     train = np.flatnonzero(np.arange(90) % 3 != 0)
-    alone = NrsCost(tile=16).fit(X[train], Y[train], feature_cost=costs)
+    alone = NRSCost(tile=16).fit(X[train], Y[train], feature_cost=costs)
     fold = as_source(X, Y, feature_cost=costs, tile=16).take(train)
-    assert bits(NrsCost().fit(fold)) == bits(alone)
+    assert bits(NRSCost().fit(fold)) == bits(alone)
 
 
 def test_injected_missing_cells_are_tolerated():
@@ -256,13 +256,13 @@ def test_injected_missing_cells_are_tolerated():
     holes = np.concatenate([source.block(t) for t in range(source.n_tiles)])
     assert np.isnan(holes).sum() > 50
     twin = Table(holes, Y, radii(holes, 2.0))
-    assert NrsCost().fit(source).order_[:3].tolist() == reduct(twin)[0][:3]
+    assert NRSCost().fit(source).order_[:3].tolist() == reduct(twin)[0][:3]
 
 
 def test_missing_values_may_be_replaced_first():
     X, Y, _ = make_table(n=60, d=12)
     filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-    native, replaced = NrsCost().fit(X, Y), NrsCost(impute="mean").fit(X, Y)
+    native, replaced = NRSCost().fit(X, Y), NRSCost(impute="mean").fit(X, Y)
     assert replaced.n_positive_ == len(Table(filled, Y, radii(filled, 2.0)).whole())
     assert replaced.n_positive_ > native.n_positive_
 
@@ -275,14 +275,14 @@ def test_a_budget_that_the_core_exceeds():
     )
     X = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]) * 1.0
     Y = np.eye(4, dtype=np.uint8)
-    found = NrsCost(budget=5.5).fit(X, Y, feature_cost=[2, 3, 4])
+    found = NRSCost(budget=5.5).fit(X, Y, feature_cost=[2, 3, 4])
     assert found.core_.tolist() == [0, 1, 2]
     assert [step["feature"] for step in found.path_] == [0, 1]
     assert found.path_[0]["reason"] == "core, largest significance"
     assert found.stop_ == (
         "core not complete, 2 of 3 features: budget = 5.5, 50 % of the positive region"
     )
-    found = NrsCost(max_features=2).fit(X, Y)
+    found = NRSCost(max_features=2).fit(X, Y)
     assert found.n_selected_ == 2
     assert found.stop_.startswith("core not complete, 2 of 3 features: max_features = 2, ")
 
@@ -290,7 +290,7 @@ def test_a_budget_that_the_core_exceeds():
 def test_costs_that_add_up_to_the_budget_are_within_it():
     """0.1 + 0.2 is not 0.3 in floats; by the 9 digits of a decision it is."""
     X = np.array([[0, 0, 5], [1, 0, 5], [0, 1, 5], [1, 1, 5]]) * 1.0
-    found = NrsCost(budget=0.3).fit(X, np.eye(4), feature_cost=[0.1, 0.2, 0.7])
+    found = NRSCost(budget=0.3).fit(X, np.eye(4), feature_cost=[0.1, 0.2, 0.7])
     assert found.n_selected_ == 2
     assert found.path_[-1]["cost"] == 0.1 + 0.2
 
@@ -299,7 +299,7 @@ def test_a_share_of_the_positive_region_may_be_enough():
     found = example(min_dependency=0.75, use_cost=False)
     assert found.path_[-1]["positive"] == 4  # a2 alone reaches more than asked
     X, Y, _ = make_table()
-    whole, half = NrsCost().fit(X, Y), NrsCost(min_dependency=0.5).fit(X, Y)
+    whole, half = NRSCost().fit(X, Y), NRSCost(min_dependency=0.5).fit(X, Y)
     assert half.n_selected_ < whole.n_selected_
     assert half.path_[-1]["positive"] >= 0.5 * whole.n_positive_ > half.path_[-2]["positive"]
     assert half.stop_.startswith("min_dependency = 0.5 is reached: ")
@@ -310,11 +310,11 @@ def test_features_that_the_region_does_not_need_are_dropped():
     first, high, low = [0, 1, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1]
     X = np.column_stack([first, high, high, low, low]).astype(np.float64)
     costs = [0, 9, 10, 9, 10]
-    kept = NrsCost().fit(X, np.eye(4), feature_cost=costs)
+    kept = NRSCost().fit(X, np.eye(4), feature_cost=costs)
     assert kept.core_.tolist() == []
     assert kept.order_.tolist() == [0, 1, 3, 2, 4]
     assert kept.n_selected_ == 3
-    found = NrsCost(prune=True).fit(X, np.eye(4), feature_cost=costs)
+    found = NRSCost(prune=True).fit(X, np.eye(4), feature_cost=costs)
     assert found.path_[:3] == kept.path_
     assert found.path_[3] == {
         "step": 3,
@@ -335,7 +335,7 @@ def test_nothing_to_separate():
     """Everybody carries the same labels: no feature is needed."""
     X, Y, _ = make_table(n=30, d=6)
     for labels in (np.ones_like(Y), np.zeros_like(Y)):
-        found = NrsCost().fit(X, labels)
+        found = NRSCost().fit(X, labels)
         assert found.n_selected_ == 0
         assert not found.support_.any()
         assert found.stop_.startswith("the positive region of all features is reached: 30 rows")
@@ -343,9 +343,9 @@ def test_nothing_to_separate():
 
 def test_number_of_features_to_keep():
     X, Y, _ = make_table()
-    own = NrsCost().fit(X, Y)
+    own = NRSCost().fit(X, Y)
     assert own.n_selected_ == own.support_.sum() == len(own.path_)
-    more = NrsCost(n_features_to_select=80).fit(X, Y)
+    more = NRSCost(n_features_to_select=80).fit(X, Y)
     assert more.order_.tolist() == own.order_.tolist()
     assert more.support_.sum() == 80
     np.testing.assert_array_equal(own.transform(X), X[:, np.flatnonzero(own.support_)])
@@ -367,14 +367,14 @@ def test_number_of_features_to_keep():
 )
 def test_impossible_parameters(wrong, said):
     with pytest.raises(InputError, match="^" + said.replace("(", r"\(")):
-        NrsCost(**wrong).fit(EXAMPLE_X, EXAMPLE_Y)
+        NRSCost(**wrong).fit(EXAMPLE_X, EXAMPLE_Y)
 
 
 def test_costs_that_are_needed_or_no_numbers():
     with pytest.raises(InputError, match="budget = 5: the features have no costs"):
-        NrsCost(budget=5).fit(EXAMPLE_X, EXAMPLE_Y)
+        NRSCost(budget=5).fit(EXAMPLE_X, EXAMPLE_Y)
     with pytest.raises(InputError, match="feature_cost holds values that are not finite"):
-        NrsCost().fit(EXAMPLE_X, EXAMPLE_Y, feature_cost=[1, 2, 3, 4, np.inf])
+        NRSCost().fit(EXAMPLE_X, EXAMPLE_Y, feature_cost=[1, 2, 3, 4, np.inf])
 
 
 @pytest.mark.cluster
@@ -383,7 +383,7 @@ def test_same_bits_when_a_worker_is_killed(monkeypatch):
     from distributed import Client, LocalCluster
 
     X, Y, costs = make_table()
-    expected = bits(NrsCost(tile=32).fit(X, Y, feature_cost=costs))
+    expected = bits(NRSCost(tile=32).fit(X, Y, feature_cost=costs))
     monkeypatch.setattr(regions, "_LEAST_ROWS", 40)
     asked, ask = [], regions.Regions.with_each
     with (
@@ -399,5 +399,5 @@ def test_same_bits_when_a_worker_is_killed(monkeypatch):
             return ask(self, chosen, candidates)
 
         monkeypatch.setattr(regions.Regions, "with_each", kill_one)
-        assert bits(NrsCost(tile=32).fit(X, Y, feature_cost=costs)) == expected
+        assert bits(NRSCost(tile=32).fit(X, Y, feature_cost=costs)) == expected
     assert len(asked) > 3

@@ -9,6 +9,7 @@ from mlfs_dask.graphs.executor import InProcess
 from mlfs_dask.selectors.baselines import ChiSquared, MutualInformation, Variance
 from mlfs_dask.selectors.laplacian import LaplacianScore
 from mlfs_dask.selectors.mddm import MDDM
+from mlfs_dask.selectors.nrs_cost import NRSCost
 from mlfs_dask.storage.dataset import open_dataset
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.testing.tables import ArrayTable
@@ -25,6 +26,7 @@ SELECTORS = {
     "laplacian": LaplacianScore(tile=TILE),
     "laplacian median": LaplacianScore(t="median", tile=TILE),
     "laplacian supervised": LaplacianScore("supervised", tile=TILE),
+    "nrs-cost": NRSCost(tile=TILE),
 }
 NOMINAL = 7
 

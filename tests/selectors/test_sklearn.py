@@ -16,6 +16,7 @@ from mlfs_dask.selectors.mddm import MDDM
 from mlfs_dask.selectors.mdmr import MDMR
 from mlfs_dask.selectors.mllap import MLLAP
 from mlfs_dask.selectors.mlrelieff import MLReliefF
+from mlfs_dask.selectors.nrs_cost import NRSCost
 from mlfs_dask.selectors.pmu import PMU
 from mlfs_dask.selectors.relief_wrapper import ReliefWrapper
 from mlfs_dask.selectors.spec import SPEC
@@ -118,8 +119,13 @@ class SPECWrapperOnClasses(SPECWrapper):
         return super().fit(X, None if y is None else as_labels(y), **kwargs)
 
 
+class NRSCostOnClasses(OnClasses, NRSCost):
+    pass
+
+
 @parametrize_with_checks(
-    [SPEC(), MLLAP(), PMU(), MDMR(), MLReliefF()], expected_failed_checks=lambda estimator: EXPECTED
+    [SPEC(), MLLAP(), PMU(), MDMR(), MLReliefF(), NRSCost()],
+    expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
@@ -134,6 +140,7 @@ NO_NUMBERS = "objects that are no numbers are refused by InputError, which is no
         *(LaplacianOnClasses(), VarianceOnClasses()),
         *(ChiSquaredOnClasses(), MutualInformationOnClasses()),
         *(MLReliefFOnClasses(), ReliefWrapperOnClasses(), SPECWrapperOnClasses()),
+        NRSCostOnClasses(),
     ],
     expected_failed_checks=lambda estimator: {"check_dtype_object": NO_NUMBERS},
 )
