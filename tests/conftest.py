@@ -1,6 +1,7 @@
 """Fixtures and hypothesis profiles shared by all tests."""
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -12,6 +13,11 @@ hypothesis.settings.register_profile("slow", max_examples=400, deadline=None)
 hypothesis.settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev")
 )
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start what runs in the background so; processes that tests interrupt would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

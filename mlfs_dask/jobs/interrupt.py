@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: the first asks to stop after the step in hand, the second stops at once."""
+"""Signals that end a run: the first asks to stop after the step in hand, the second stops at once.
+
+They are Ctrl-C, SIGTERM and SIGHUP, the end of the terminal.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signals(request: StopRequest, tell: Callable[[str], None]) -> Iterator[None]:
-    """Catch SIGINT and SIGTERM while the block runs.
+    """Catch SIGINT, SIGTERM and SIGHUP while the block runs.
+
+    SIGHUP stays ignored where it is: under `nohup`.
 
     Parameters
     ----------
@@ -46,7 +51,10 @@ def stop_on_signals(request: StopRequest, tell: Callable[[str], None]) -> Iterat
         request.signal = signal.Signals(number).name
         tell(request.signal)
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    caught = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        caught.append(signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in caught}
     try:
         for number in before:
             signal.signal(number, handle)

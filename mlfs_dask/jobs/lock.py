@@ -52,7 +52,7 @@ def _take(path: Path) -> int:
     """Handle of the lock file that lies at a path, locked."""
     while True:
         with machine_faults("lock", path):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
         try:
             _lock(handle, path)
             if _lies_at(handle, path):
@@ -89,7 +89,7 @@ def holder(path: Path) -> dict[str, Any] | None:
         The lock file.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     try:

@@ -39,20 +39,9 @@ def make_manifest(run: str, job: Job, datasets: Sequence[Dataset]) -> dict[str, 
         "name": job.name,
         "job_digest": job_digest(job, [(d.name, d.digest) for d in datasets]),
         "seed": job.seed,
-        "datasets": [
-            {
-                "name": dataset.name,
-                "path": dataset.path,
-                "digest": dataset.digest,
-                "tile": dataset.tile,
-                "n_samples": dataset.n_samples,
-                "n_features": dataset.n_features,
-                "n_labels": dataset.n_labels,
-            }
-            for dataset in datasets
-        ],
+        "datasets": [{"path": d.path, **_facts(d)} for d in datasets],
         "versions": versions(),
-        "machine": {"processor": platform.machine(), "system": platform.system()},
+        "machine": _machine(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -123,10 +112,12 @@ def check_manifest(folder: RunFolder, job: Job, datasets: Sequence[Dataset]) -> 
         for before, now, keys in (
             (manifest["versions"], versions(), _NUMERIC),
             (
-                _facts(manifest["datasets"]),
-                _facts([{"name": d.name, "tile": d.tile, "digest": d.digest} for d in datasets]),
+                _named(manifest["datasets"]),
+                _named([_facts(d) for d in datasets]),
                 None,
             ),
+            (manifest["machine"], _machine(), None),
+            ({"seed": manifest["seed"]}, {"seed": job.seed}, None),
         )
         for name in (keys or before)
         if before.get(name) != now.get(name)
@@ -147,9 +138,27 @@ def check_manifest(folder: RunFolder, job: Job, datasets: Sequence[Dataset]) -> 
         )
 
 
-def _facts(datasets: list[dict[str, Any]]) -> dict[str, Any]:
+def _facts(dataset: Dataset) -> dict[str, Any]:
     return {
-        f"{fact} of {dataset['name']}": dataset[fact]
+        "name": dataset.name,
+        "digest": dataset.digest,
+        "tile": dataset.tile,
+        "n_samples": dataset.n_samples,
+        "n_features": dataset.n_features,
+        "n_labels": dataset.n_labels,
+    }
+
+
+def _machine() -> dict[str, str]:
+    """What decides the bits of sums besides the packages."""
+    return {"processor": platform.machine(), "system": platform.system()}
+
+
+def _named(datasets: list[dict[str, Any]]) -> dict[str, Any]:
+    """All facts of all data sets in one table, under names for people."""
+    return {
+        f"{fact} of {dataset['name']}": value
         for dataset in datasets
-        for fact in ("digest", "tile")
+        for fact, value in dataset.items()
+        if fact not in ("name", "path")
     }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
 
+from mlfs_dask import registry
 from mlfs_dask.errors import PlanError
 from mlfs_dask.graphs.executor import available_cores
 from mlfs_dask.jobs import estimate
@@ -20,7 +21,7 @@ from mlfs_dask.jobs.inputs import check_file
 from mlfs_dask.jobs.rows import folds_of
 from mlfs_dask.jobs.rundir import RunFolder, runs_folder
 from mlfs_dask.jobs.sizes import parse_bytes, show_bytes
-from mlfs_dask.jobs.spec import COST_KEYS, STORE_COSTS, Costs, InputFile, Job
+from mlfs_dask.jobs.spec import COST_KEYS, STORE_COSTS, Costs, InputFile, Job, Method
 from mlfs_dask.jobs.sweep import entry_of
 from mlfs_dask.jobs.units import Unit, units_of
 from mlfs_dask.storage.dataset import Dataset
@@ -97,6 +98,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         Estimated time; rough.
     constant_labels
         Pairs of label and fold that cannot be learned.
+    few_rows
+        Methods that ask for more neighbours than some training rows have, in words.
     """
 
     run: str
@@ -116,6 +119,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     memory_limit_bytes: int | None
     seconds: float
     constant_labels: list[ConstantLabel]
+    few_rows: list[str]
 
     @property
     def warnings(self) -> list[str]:
@@ -128,6 +132,7 @@ class Plan(Struct, frozen=True, kw_only=True):
                 f"{pairs} pairs of label and training fold have no positive or no negative row "
                 f"({len(labels)} labels): nothing can be learned about the label there"
             )
+        found += self.few_rows
         limit = self.memory_limit_bytes
         if limit is not None and self.memory_bytes > limit:
             found.append(
@@ -159,6 +164,7 @@ def make_plan(
         ``strict`` and a label is constant in a training fold.
     """
     sizes = {dataset.name: Sizes.of(dataset) for dataset in datasets}
+    constant_labels, fewest = _look_at_folds(job, datasets)
     units = units_of(job, names(datasets))
     agenda = Agenda(job, units, sizes, done)
     cost = [sum(estimate.seconds(job, u, sizes[u.dataset]) for u in g) for g in agenda.groups]
@@ -185,7 +191,8 @@ def make_plan(
         memory_bytes=peak + _PROCESS_BYTES,
         memory_limit_bytes=parse_bytes(job.run.memory_per_worker or ""),
         seconds=_elapsed(cost, workers),
-        constant_labels=_constant_labels(job, datasets),
+        constant_labels=constant_labels,
+        few_rows=_few_rows(job, fewest),
     )
     if job.evaluate is not None and job.evaluate.strict and plan.constant_labels:
         raise _refused(plan.constant_labels)
@@ -231,24 +238,47 @@ def _count(units: Sequence[Unit], kind: str) -> int:
     return sum(unit.kind == kind for unit in units)
 
 
-def _constant_labels(job: Job, datasets: Sequence[Dataset]) -> list[ConstantLabel]:
+def _look_at_folds(
+    job: Job, datasets: Sequence[Dataset]
+) -> tuple[list[ConstantLabel], dict[str, int]]:
+    """Labels that cannot be learned, and the fewest training rows of each data set."""
+    constant: list[ConstantLabel] = []
+    fewest: dict[str, int] = {}
     if job.evaluate is None:
-        return []
-    found = []
+        return constant, fewest
     for dataset in datasets:
+        name = dataset.name
         for fold in folds_of(job, dataset):
+            n_train = len(fold.train)
+            fewest[name] = min(n_train, fewest.get(name, n_train))
             positives = np.count_nonzero(dataset.Y[fold.train], axis=0)
             for lacks, labels in (
                 ("positives", np.flatnonzero(positives == 0)),
-                ("negatives", np.flatnonzero(positives == len(fold.train))),
+                ("negatives", np.flatnonzero(positives == n_train)),
             ):
-                found += [
-                    ConstantLabel(
-                        dataset.name, dataset.label_names[label], fold.repeat, fold.fold, lacks
-                    )
+                constant += [
+                    ConstantLabel(name, dataset.label_names[label], fold.repeat, fold.fold, lacks)
                     for label in labels.tolist()
                 ]
-    return found
+    return constant, fewest
+
+
+def _few_rows(job: Job, fewest: Mapping[str, int]) -> list[str]:
+    """Methods that ask for more neighbours than there are other rows."""
+    entries: list[tuple[registry.Kind, Method]] = [("selectors", entry) for entry in job.select]
+    if job.evaluate is not None:
+        entries += [("classifiers", entry) for entry in job.evaluate.classifier]
+    asked = {
+        entry.label: getattr(registry.load(kind, entry.method)(**entry.params), "n_neighbors", 0)
+        for kind, entry in entries
+    }
+    return [
+        f"{label}: n_neighbors = {n_neighbors}, but a training row of {name} has only "
+        f"{n_train - 1} others: all of them will be its neighbours"
+        for name, n_train in fewest.items()
+        for label, n_neighbors in asked.items()
+        if n_neighbors >= n_train
+    ]
 
 
 def _refused(pairs: Sequence[ConstantLabel]) -> PlanError:

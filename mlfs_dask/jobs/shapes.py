@@ -54,9 +54,11 @@ class Manifest(msgspec.Struct):
     format: int
     run: str
     job_digest: str
+    seed: int
     created: str
     datasets: list[_DatasetEntry]
     versions: dict[str, Any]
+    machine: dict[str, Any]
 
 
 class _Truth(msgspec.Struct):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
-from mlfs_dask.jobs.overrides import is_position
 from mlfs_dask.jobs.problems import Problems, in_words, joined
 
 # Keys that are planned and would change results if they were passed over in silence.
@@ -18,6 +18,7 @@ LATER: Final[dict[str, frozenset[str]]] = {
 }
 WRONG: Final = object()
 """Takes the place of a value that is not right."""
+_POSITION: Final = re.compile(r" - at `\$\[(\d+)\]`$")
 
 Reader = Callable[[Any, str, Problems], Any]
 """Reads a value: the value, the path of its key, where problems go."""
@@ -108,14 +109,15 @@ def read_value(hint: Any, value: Any, place: str, problems: Problems) -> Any:
     >>> read_value(tuple[int, ...], [1, 2.5], "counts", problems) is WRONG
     True
     >>> problems.found
-    ['counts[1]: 2.5 is not allowed; expected a list, each item a whole number']
+    ['counts.1: 2.5 is not allowed; expected a list, each item a whole number']
     """
     try:
         read = msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
         # A message such as "Expected `float` > 0.0 - at `$[2]`" says which item of a list it is.
-        where = str(error).rpartition(" - at `$")[2].rstrip("`") if " - at `$" in str(error) else ""
-        problems.wrong_value(place + where, _item(value, where), in_words(hint))
+        position = _POSITION.search(str(error))
+        where = f"{place}.{position[1]}" if position else place
+        problems.wrong_value(where, value[int(position[1])] if position else value, in_words(hint))
         return WRONG
     if not _is_finite(value):
         problems.wrong_value(place, value, "finite numbers")
@@ -134,11 +136,6 @@ def refuse_later(place: str, problems: Problems) -> None:
         Takes what is wrong.
     """
     problems.add(place, "not in this version of mlfs-dask; leave it out")
-
-
-def _item(value: Any, where: str) -> Any:
-    position = where.strip("[]")
-    return value[int(position)] if isinstance(value, list) and is_position(position) else value
 
 
 def _is_finite(value: Any) -> bool:

@@ -91,7 +91,10 @@ def test_plan_computes_nothing(invoke, document, job, tmp_path):
 
 def test_plan_tells_files_sweeps_cells_and_costs(invoke, document, job, tmp_path):
     (job.parent / "costs.csv").write_text("".join(f"f{i},{i}\n" for i in range(8)))
-    keys = ("data.costs=costs.csv", "data.missing.rate=0.05", "sweep.select.0.phi=[1, 3]")
+    keys = (
+        *("data.costs=costs.csv", "data.missing.rate=0.05", "data.impute=mean"),
+        "sweep.select.0.phi=[1, 3]",
+    )
     sets = [word for key in keys for word in ("--set", key)]
     text = invoke("plan", job, *sets).stdout
     for part in (
@@ -196,6 +199,7 @@ def test_a_method_that_refuses_the_data_is_the_users_to_correct(invoke, document
     said = "select.0: 'SPEC' has no rule for missing values, and tiny has 1, the first in feature 0"
     assert said in result.stderr
     assert 'impute = "mean"' in result.stderr
+    assert said in invoke("plan", job, code=2).stderr
     assert not (tmp_path / "runs").exists()
     assert document("run", job, "--set", "data.impute=mean")["state"] == "done"
 

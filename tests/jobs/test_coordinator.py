@@ -131,7 +131,7 @@ class StopAfter:
         self.state = state
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(run_tiny, tmp_path, number):
     undisturbed = results(run_tiny(runs=tmp_path / "other").folder)
     with pytest.raises(RunInterruptedError, match="mlfs run x") as caught:

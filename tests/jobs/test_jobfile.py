@@ -141,7 +141,7 @@ memory_per_worker = "lots"
         "select.1.similarity: 'jacard' is not allowed; expected 'jaccard'",
         "select.1.phi: 7: expected one of 1, 2, 3",
         "evaluate.split.folds: 1 is not allowed",
-        "evaluate.features.fractions[1]: 1.5 is not allowed; expected a list, each item a number",
+        "evaluate.features.fractions.1: 1.5 is not allowed; expected a list, each item a number",
         "evaluate.metrics.0: no metric is named 'hamming'; did you mean 'hamming_loss'?",
         "evaluate.classifier.0.n_neighbors: 'ten' is not allowed; expected a whole number",
         "evaluate.classifier.0.n_neigbors: unknown key; did you mean 'n_neighbors'?",

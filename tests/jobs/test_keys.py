@@ -191,7 +191,7 @@ WRONG = [
     ("select.0.features={}", "select.0.features: expected exactly one of fractions = [..], counts"),
     (
         "select.0.features={ fractions = [0.0] }",
-        "select.0.features.fractions[0]: 0.0 is not allowed; expected a list, each item a number",
+        "select.0.features.fractions.0: 0.0 is not allowed; expected a list, each item a number",
     ),
     (
         "select.0.features={ counts = [1], selected = true }",

@@ -146,6 +146,14 @@ def test_data_sets_of_one_name_are_refused(tiny_store, tmp_path):
         plan(f'data.store=["tiny", "{other}"]')
 
 
+def test_more_neighbours_than_rows_are_told(tiny_store):
+    assert not any("n_neighbors" in warning for warning in plan().warnings)
+    (told,) = plan("evaluate.classifier=[{ method = 'mlknn', n_neighbors = 59 }]").warnings
+    assert told.startswith(
+        "mlknn [n_neighbors=59]: n_neighbors = 59, but a training row of tiny has only "
+    )
+
+
 def test_a_limit_below_what_a_worker_needs_is_told(tiny_store):
     assert "above its limit" in plan("run.memory_per_worker='10 MB'").warnings[0]
 

@@ -321,6 +321,13 @@ def test_a_lock_of_a_removed_run_is_not_taken_for_that_of_the_next(runs):
     assert removed
 
 
+def test_a_lock_that_is_no_file_stops_nobody(tmp_path):
+    os.mkfifo(tmp_path / "lock")
+    assert lock.holder(tmp_path / "lock") is None
+    with pytest.raises(MachineError, match="lock"), lock.hold(tmp_path / "lock"):
+        pass
+
+
 def test_who_only_asks_for_the_holder_stops_nobody(runs):
     """`mlfs logs -f` asks all the time, and asking takes the lock for a moment."""
     path = runs / "one" / "lock"

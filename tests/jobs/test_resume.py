@@ -206,6 +206,9 @@ def test_cancelling_a_run_that_nobody_works_on(undisturbed, stopped):
         ("job", r"job: digest [0-9a-f]{10} then, [0-9a-f]{10} now"),
         ("version", r"numpy: 0\.1 then"),
         ("tile", r"tile of tiny: 99 then, 16 now"),
+        ("n_samples", r"n_samples of tiny: 99 then, 60 now"),
+        ("seed", r"seed: 99 then, 3 now"),
+        ("processor", r"processor: abacus then"),
         ("journal", r"is the journal of another run, other-123"),
     ],
 )
@@ -215,7 +218,7 @@ def test_what_differs_is_refused_by_name(stopped, tmp_path, change, told):
         make_tiny_store(tmp_path / "stores", seed=1)
     elif change == "job":
         text = stopped.resolved.read_text()
-        stopped.resolved.write_text(text.replace('"seed": 3', '"seed": 4'))
+        stopped.resolved.write_text(text.replace('"delay": 0.0', '"delay": 0.5'))
     elif change == "journal":
         run = json.loads(stopped.manifest.read_text())
         stopped.manifest.write_text(json.dumps({**run, "run": "other-456"}))
@@ -224,8 +227,12 @@ def test_what_differs_is_refused_by_name(stopped, tmp_path, change, told):
         run = json.loads(stopped.manifest.read_text())
         if change == "version":
             run["versions"]["numpy"] = "0.1"
+        elif change == "processor":
+            run["machine"]["processor"] = "abacus"
+        elif change == "seed":
+            run["seed"] = 99
         else:
-            run["datasets"][0]["tile"] = 99
+            run["datasets"][0][change] = 99
         stopped.manifest.write_text(json.dumps(run))
     with pytest.raises(RunFolderError, match=told):
         resume_run(stopped)
