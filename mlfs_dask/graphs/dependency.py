@@ -33,7 +33,6 @@ from mlfs_dask.kernels.gap_counts import (
     Counting,
     Points,
     Tally,
-    label_words,
     point_counts,
     point_words,
 )
@@ -83,7 +82,8 @@ class Dependency:
         self._executor = executor if self._n**2 > _SMALL else InProcess(1)
         self._places: Cuts = cuts(np.ones(len(weights)), self._n)
         self._labels = Y
-        self._rows = self._around(self._points_of_rows())
+        every_row = np.arange(self._n), np.ones(self._n, dtype=np.int64)
+        self._rows = self._around(self._points(*every_row))
         self._kept = KeptDistances(self._rows, self._executor)
         self.members: list[Column] = []
         """Features of the set, in order of arrival."""
@@ -163,19 +163,19 @@ class Dependency:
             return self._value(self._at_points(columns, point, n_points))
         return self._value(self._measure(columns, self._rows, None))
 
-    def _points_of_rows(self) -> Points:
-        """Each row a point of its own."""
-        n = self._n
-        size, nobody = np.ones(n, dtype=np.int64), np.zeros((0, len(self._weights)))
-        words, having = nobody.astype(np.uint64), nobody.astype(np.uint8)
+    def _points(self, point: IntArray, size: IntArray) -> Points:
+        """Where rows stand, and the labels there."""
+        n_labels, n_points = len(self._weights), len(size)
+        nothing = np.zeros((0, n_labels), dtype=np.uint64)
+        words = (nothing, nothing, nothing, nothing)
+        having, code = np.zeros((0, n_labels), dtype=np.int32), np.zeros(0, dtype=np.int64)
         if self._what == CLASSES:
-            return Points(size, words, words, having, self._labels.astype(np.int64))
-        labels = self._labels.astype(np.uint8)
-        if self._what == HARD:
-            words = label_words(labels)
+            code = self._labels.astype(np.int64)
+        elif self._what == HARD:
+            words = point_words(self._labels, point, n_points)
         else:
-            having = labels
-        return Points(size, words, words, having, np.zeros(0, dtype=np.int64))
+            having = point_counts(self._labels, point, n_points)
+        return Points(size, *words, having, code)
 
     def _around(self, points: Points) -> Surroundings:
         return Surroundings(points, self._rule, self._what, self._places)
@@ -201,16 +201,7 @@ class Dependency:
         return n_points**2 * (width + _LOOK_COST) <= self._n**2 * _LOOK_COST
 
     def _at_points(self, columns: Sequence[Column], point: IntArray, n_points: int) -> Tally:
-        size = np.bincount(point, minlength=n_points)
-        nobody = np.zeros((0, len(self._weights)))
-        some = every = nobody.astype(np.uint64)
-        having = nobody.astype(np.int32)
-        labels = self._labels.astype(np.uint8, copy=False)
-        if self._what == HARD:
-            some, every = point_words(labels, point, n_points)
-        else:
-            having = point_counts(labels, point, n_points)
-        points = Points(size, some, every, having, np.zeros(0, dtype=np.int64))
+        points = self._points(point, np.bincount(point, minlength=n_points))
         return self._measure(columns, self._around(points), first_rows(point, n_points))
 
     def _measure(

@@ -26,7 +26,7 @@ from mlfs_dask.kernels.gap_measure import (
     Distances,
     Features,
     Look,
-    add_features,
+    add_to_block,
     measure_packed,
     measure_values,
 )
@@ -117,7 +117,7 @@ def measure_block(
     made = np.empty((GROUP if block.totals is None else 0, n_points), dtype=dtype)
     kept = np.empty((0, n_points), dtype=dtype) if block.totals is None else block.totals
     look = Look(
-        row_buffer(n_points, dtype),
+        row_buffer(n_points, dtype, GROUP),
         around.rule,
         sealed(around.points),
         make_counter(around.what, sealed(around.places)),
@@ -152,7 +152,7 @@ def keep_block(block: Block, features: Columns, dtype: Any) -> AnyArray:
     rows = slice(block.first, block.last)
     if isinstance(features, Features):
         totals = np.zeros((block.last - block.first, features.values.shape[1]), dtype=dtype)
-        _add_columns(block, features, totals)
+        add_to_block(sealed(features), block.first, totals)
         return totals
     totals = np.empty((block.last - block.first, features.shape[1]), dtype=dtype)
     queries = frozen(np.ascontiguousarray(features[:, rows].T))
@@ -177,18 +177,9 @@ def extend_block(block: Block, pending: Columns) -> AnyArray:
     assert block.totals is not None
     totals = np.array(block.totals)
     if isinstance(pending, Features):
-        _add_columns(block, pending, totals)
+        add_to_block(sealed(pending), block.first, totals)
         return totals
     for column in frozen(pending):
         for i, total in enumerate(totals):
             add_byte(total, column, column[block.first + i])
     return totals
-
-
-def _add_columns(block: Block, features: Features, totals: AnyArray) -> None:
-    values = features.values
-    for start in range(0, len(totals), GROUP):
-        rows = slice(start, start + GROUP)
-        place = slice(block.first + start, min(block.first + start + GROUP, block.last))
-        queries = np.ascontiguousarray(values[:, place].T)
-        add_features(frozen(queries), sealed(features), 0, len(values), totals[rows])

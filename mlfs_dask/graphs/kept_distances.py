@@ -38,6 +38,7 @@ KEPT_BYTES = 2**30
 _BLOCK_BYTES = 128 * 2**20
 _BLOCKS_PER_WORKER = 2
 _PENDING = 3  # columns of values that are added anew each time before they are kept
+_CACHE_BYTES = 8 * 2**20  # distances that are as quickly written as read
 _BITS = 8
 _LOSSES = 3  # that one question outlives
 
@@ -158,8 +159,9 @@ class KeptDistances:
         n = len(self._columns)
         if self._integral:
             return n - n % _BITS
+        most = _PENDING if self._n**2 * self._dtype.itemsize > _CACHE_BYTES else 0
         pending = n - self._covered
-        return n if self._kept is None or pending > _PENDING else self._covered
+        return n if self._kept is None or pending > most else self._covered
 
     def _type(self) -> np.dtype[Any]:
         """Smallest type of distances to which a byte of features can be added."""
@@ -235,7 +237,8 @@ def row_blocks(n: int, row_bytes: int, n_workers: int) -> list[tuple[int, int]]:
     >>> row_blocks(40, 40, 2)
     [(0, 16), (16, 32), (32, 40)]
     """
-    rows = min(-(-n // (_BLOCKS_PER_WORKER * n_workers)), max(1, _BLOCK_BYTES // row_bytes))
+    n_blocks = _BLOCKS_PER_WORKER * n_workers if n_workers > 1 else 1
+    rows = min(-(-n // n_blocks), max(1, _BLOCK_BYTES // row_bytes))
     rows = -(-rows // GROUP) * GROUP
     return [(first, min(first + rows, n)) for first in range(0, n, rows)]
 

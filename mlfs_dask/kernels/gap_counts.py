@@ -3,14 +3,15 @@
 Rows with equal values stand at one *point* and share their neighbourhood. Two ways to count:
 
 - hard: a label is pure around a row if the row and all its neighbours have the same value of it.
-  The labels of 64 points are one word each, so that the neighbours of a block count at once.
+  Labels are bits: of each point, for a few neighbours among 64, and of 64 points for each label,
+  for many of them at once.
 - soft: the share of a row's neighbours that have the row's own value of a label, or its class.
   Shares are added exactly (`mlfs_dask.kernels.exactsum`): the same bits in any order.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from mlfs_dask._typing import AnyArray, FloatArray, IntArray
 from mlfs_dask.kernels._jit import jit
 from mlfs_dask.kernels.exactsum import Cuts
 from mlfs_dask.kernels.gap_levels import RowBuffer
-from mlfs_dask.kernels.lanes import LANES, first_lanes, lanes_at_most, lowest_bit
+from mlfs_dask.kernels.lanes import LANES, count_ones, first_lanes, lanes_at_most, lowest_bit
 
 Counting: TypeAlias = Literal["hard", "soft", "classes"]
 
@@ -27,6 +28,8 @@ HARD, SOFT, CLASSES = 0, 1, 2
 """What is counted; see the module."""
 
 LabelWords: TypeAlias = NDArray[np.uint64]
+
+_FEW = 8  # neighbours among 64 points that are looked at one by one
 
 
 class Points(NamedTuple):
@@ -38,6 +41,8 @@ class Points(NamedTuple):
         Rows at each point.
     some, every : ndarray of uint64, shape (n_blocks, n_labels)
         Bit i of block b: some row, every row at point 64 b + i has the label. Hard counts.
+    some_here, every_here : ndarray of uint64, shape (n_points, n_words)
+        The same by points: bit k of a point's words is label k.
     having : ndarray of int32 or uint8, shape (n_points, n_labels)
         Rows with each label. Soft counts.
     code : ndarray of int64, shape (n_points,)
@@ -47,6 +52,8 @@ class Points(NamedTuple):
     size: IntArray
     some: LabelWords
     every: LabelWords
+    some_here: LabelWords
+    every_here: LabelWords
     having: AnyArray
     code: IntArray
 
@@ -75,8 +82,8 @@ class Counter(NamedTuple):
         ``HARD``, ``SOFT`` or ``CLASSES``.
     places : Cuts
         Where shares are parted.
-    present, absent : ndarray of uint64, shape (n_labels,)
-        Neighbours of some block with each label, without it.
+    present, absent : ndarray of uint64, shape (n_words,)
+        Bit k: some row around has label k, lacks it.
     having : ndarray of int64, shape (n_labels,)
         Neighbours with each label.
     """
@@ -99,103 +106,154 @@ def make_counter(what: int, places: Cuts) -> Counter:
         Where shares are parted, for each label (or for the one class).
     """
     n_labels = len(places.head)
-    present, absent = np.zeros((2, n_labels), dtype=np.uint64)
+    present, absent = np.zeros((2, -(-n_labels // LANES)), dtype=np.uint64)
     return Counter(what, places, present, absent, np.zeros(n_labels, dtype=np.int64))
 
 
 @jit
 def count_neighbors(
-    row: RowBuffer, n: int, own: int, level: Any, points: Points, counter: Counter, tally: Tally
+    rows: RowBuffer,
+    n: int,
+    first: int,
+    count: int,
+    points: Points,
+    counter: Counter,
+    tally: Tally,
 ) -> None:
-    """Count what the neighbourhood of the rows at one point says.
+    """Count what the neighbourhoods of the rows at some points say.
 
     Parameters
     ----------
-    row
-        Squared distances from the point, after ``find_extremes``.
+    rows
+        Squared distances from these points, after ``find_levels``.
     n
         Points.
-    own
-        The point.
-    level
-        Points at most this far away are neighbours.
+    first, count
+        The points are ``first`` and those after it.
     points
         All of them.
     counter, tally
         Changed.
     """
     if counter.what == HARD:
-        _count_pure(row, n, own, level, points, counter, tally)
+        _count_pure(rows, n, first, count, points, counter, tally)
     elif counter.what == SOFT:
-        _count_labels(row, n, own, level, points, counter, tally)
+        _count_labels(rows, n, first, count, points, counter, tally)
     else:
-        _count_class(row, n, own, level, points, counter, tally)
+        _count_class(rows, n, first, count, points, counter, tally)
 
 
 @jit
 def _count_pure(
-    row: RowBuffer, n: int, own: int, level: Any, points: Points, counter: Counter, tally: Tally
+    rows: RowBuffer,
+    n: int,
+    first: int,
+    count: int,
+    points: Points,
+    counter: Counter,
+    tally: Tally,
 ) -> None:
+    # Taken out of their tuples once: inside the loop that costs more than the work itself.
+    total, smallest, pure = rows.total, rows.smallest, tally.pure
+    some, every, some_here, every_here = points[1:5]
     present, absent = counter.present, counter.absent
-    present[:] = np.uint64(0)
-    absent[:] = np.uint64(0)
-    for b in range(len(points.some)):
-        mask = np.uint64(0)
-        if row.smallest[b] <= level:
-            mask = lanes_at_most(row.total, LANES * b, level) & first_lanes(n - LANES * b)
-        if own // LANES == b:
-            mask |= np.uint64(1) << np.uint64(own % LANES)
-        if mask:
-            some, every = points.some[b], points.every[b]
-            for k in range(len(present)):
-                present[k] |= mask & some[k]
-                absent[k] |= mask & ~every[k]
-    for k in range(len(present)):
-        if present[k] == 0 or absent[k] == 0:
-            tally.pure[k] += points.size[own]
+    for i in range(count):
+        own, level = first + i, rows.level[i]
+        for w in range(len(present)):
+            present[w] = some_here[own, w]
+            absent[w] = ~every_here[own, w]
+        for b in range(len(some)):
+            if smallest[i, b] > level:
+                continue
+            start = i * len(rows.near) + LANES * b
+            mask = lanes_at_most(total, start, level) & first_lanes(n - LANES * b)
+            if count_ones(mask) > _FEW:
+                _add_block(some[b], every[b], mask, present, absent)
+                continue
+            while mask:
+                j = LANES * b + np.int64(lowest_bit(mask))
+                mask &= mask - np.uint64(1)
+                for w in range(len(present)):
+                    present[w] |= some_here[j, w]
+                    absent[w] |= ~every_here[j, w]
+        for k in range(len(pure)):
+            mixed = (present[k // LANES] & absent[k // LANES]) >> np.uint64(k % LANES)
+            if not mixed & np.uint64(1):
+                pure[k] += points.size[own]
+
+
+@jit
+def _add_block(
+    some: LabelWords, every: LabelWords, mask: int, present: LabelWords, absent: LabelWords
+) -> None:
+    """Add many neighbours among 64 points, label by label."""
+    for k in range(len(some)):
+        bit = np.uint64(1) << np.uint64(k % LANES)
+        if mask & some[k]:
+            present[k // LANES] |= bit
+        if mask & ~every[k]:
+            absent[k // LANES] |= bit
 
 
 @jit
 def _count_labels(
-    row: RowBuffer, n: int, own: int, level: Any, points: Points, counter: Counter, tally: Tally
+    rows: RowBuffer,
+    n: int,
+    first: int,
+    count: int,
+    points: Points,
+    counter: Counter,
+    tally: Tally,
 ) -> None:
-    having = counter.having
-    having[:] = 0
-    size = 0
-    for b in range(-(-n // LANES)):
-        mask = np.uint64(0)
-        if row.smallest[b] <= level:
-            mask = lanes_at_most(row.total, LANES * b, level) & first_lanes(n - LANES * b)
-        if own // LANES == b:
-            mask |= np.uint64(1) << np.uint64(own % LANES)
-        while mask:
-            j = LANES * b + np.int64(lowest_bit(mask))
-            mask &= mask - np.uint64(1)
-            size += points.size[j]
-            there = points.having[j]
-            for k in range(len(having)):
-                having[k] += there[k]
-    rows = points.size[own]
-    for k in range(len(having)):
-        inside = points.having[own, k]
-        add_share(having[k], size, inside, k, counter.places, tally.shares)
-        add_share(size - having[k], size, rows - inside, k, counter.places, tally.shares)
+    total, smallest, having = rows.total, rows.smallest, counter.having
+    sizes, there = points.size, points.having
+    for i in range(count):
+        own, level = first + i, rows.level[i]
+        having[:] = 0
+        size = 0
+        for b in range(smallest.shape[1] - 2):
+            mask = np.uint64(0)
+            if smallest[i, b] <= level:
+                start = i * len(rows.near) + LANES * b
+                mask = lanes_at_most(total, start, level) & first_lanes(n - LANES * b)
+            if own // LANES == b:
+                mask |= np.uint64(1) << np.uint64(own % LANES)
+            while mask:
+                j = LANES * b + np.int64(lowest_bit(mask))
+                mask &= mask - np.uint64(1)
+                size += sizes[j]
+                for k in range(len(having)):
+                    having[k] += there[j, k]
+        for k in range(len(having)):
+            inside, outside = there[own, k], sizes[own] - there[own, k]
+            add_share(having[k], size, inside, k, counter.places, tally.shares)
+            add_share(size - having[k], size, outside, k, counter.places, tally.shares)
 
 
 @jit
 def _count_class(
-    row: RowBuffer, n: int, own: int, level: Any, points: Points, counter: Counter, tally: Tally
+    rows: RowBuffer,
+    n: int,
+    first: int,
+    count: int,
+    points: Points,
+    counter: Counter,
+    tally: Tally,
 ) -> None:
-    size = same = 1
-    for b in range(-(-n // LANES)):
-        if row.smallest[b] <= level:
-            mask = lanes_at_most(row.total, LANES * b, level) & first_lanes(n - LANES * b)
-            while mask:
-                j = LANES * b + np.int64(lowest_bit(mask))
-                mask &= mask - np.uint64(1)
-                size += 1
-                same += points.code[j] == points.code[own]
-    add_share(same, size, 1, 0, counter.places, tally.shares)
+    total, smallest, code = rows.total, rows.smallest, points.code
+    for i in range(count):
+        own, level = first + i, rows.level[i]
+        size = same = 1
+        for b in range(smallest.shape[1] - 2):
+            if smallest[i, b] <= level:
+                start = i * len(rows.near) + LANES * b
+                mask = lanes_at_most(total, start, level) & first_lanes(n - LANES * b)
+                while mask:
+                    j = LANES * b + np.int64(lowest_bit(mask))
+                    mask &= mask - np.uint64(1)
+                    size += 1
+                    same += code[j] == code[own]
+        add_share(same, size, 1, 0, counter.places, tally.shares)
 
 
 @jit
@@ -231,29 +289,9 @@ def add_share(same: int, size: int, rows: int, k: int, places: Cuts, sums: Float
 
 
 @jit
-def label_words(Y: AnyArray) -> LabelWords:
-    """Pack the labels of rows, 64 rows to a word.
-
-    Parameters
-    ----------
-    Y : ndarray of uint8, shape (n_rows, n_labels)
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_blocks, n_labels)
-        Bit i of block b: row 64 b + i has the label.
-    """
-    words = np.zeros((-(-len(Y) // LANES), Y.shape[1]), dtype=np.uint64)
-    for i in range(len(Y)):
-        word, bit = words[i // LANES], np.uint64(1) << np.uint64(i % LANES)
-        for k in range(Y.shape[1]):
-            if Y[i, k]:
-                word[k] |= bit
-    return words
-
-
-@jit
-def point_words(Y: AnyArray, point: IntArray, n_points: int) -> tuple[LabelWords, LabelWords]:
+def point_words(
+    Y: AnyArray, point: IntArray, n_points: int
+) -> tuple[LabelWords, LabelWords, LabelWords, LabelWords]:
     """Pack which labels some and every row at a point has.
 
     Parameters
@@ -266,20 +304,27 @@ def point_words(Y: AnyArray, point: IntArray, n_points: int) -> tuple[LabelWords
 
     Returns
     -------
-    some, every : ndarray of uint64, shape (n_blocks, n_labels)
+    some, every, some_here, every_here : ndarray of uint64
+        See :class:`Points`.
     """
-    shape = (-(-n_points // LANES), Y.shape[1])
-    some = np.zeros(shape, dtype=np.uint64)
-    every = np.full(shape, ~np.uint64(0))
+    q = Y.shape[1]
+    n_blocks, n_words = -(-n_points // LANES), -(-q // LANES)
+    some = np.zeros((n_blocks, q), dtype=np.uint64)
+    every = np.full((n_blocks, q), ~np.uint64(0))
+    some_here = np.zeros((n_points, n_words), dtype=np.uint64)
+    every_here = np.full((n_points, n_words), ~np.uint64(0))
     for i in range(len(Y)):
-        b, bit = point[i] // LANES, np.uint64(1) << np.uint64(point[i] % LANES)
-        present, whole = some[b], every[b]
-        for k in range(shape[1]):
+        p = point[i]
+        bit = np.uint64(1) << np.uint64(p % LANES)
+        for k in range(q):
+            label = np.uint64(1) << np.uint64(k % LANES)
             if Y[i, k]:
-                present[k] |= bit
+                some[p // LANES, k] |= bit
+                some_here[p, k // LANES] |= label
             else:
-                whole[k] &= ~bit
-    return some, every
+                every[p // LANES, k] &= ~bit
+                every_here[p, k // LANES] &= ~label
+    return some, every, some_here, every_here
 
 
 @jit

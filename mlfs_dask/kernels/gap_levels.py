@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlfs_dask._typing import AnyArray
+from mlfs_dask._typing import AnyArray, IntArray
 from mlfs_dask.kernels._jit import inline, jit
 from mlfs_dask.kernels.lanes import (
     LANES,
@@ -31,9 +31,10 @@ from mlfs_dask.kernels.lanes import (
     lowest_bit,
 )
 
-_FIRST_BLOCKS = 8  # whose smallest values bound what is looked at first
-_MORE = 8  # times as many each time there was no gap
+_FIRST_BLOCKS = 4  # whose smallest values bound what is looked at first
+_MORE = 4  # times as many each time there was no gap
 _SHORT = 48  # values that are sorted by insertion
+_CACHE_BYTES = 256 * 2**10  # of the distances from rows that are looked at together
 
 
 class GapRule(NamedTuple):
@@ -55,15 +56,19 @@ class GapRule(NamedTuple):
 
 
 class RowBuffer(NamedTuple):
-    """Room for the squared distances from one row to n points.
+    """Room for the squared distances from a few rows to n points.
+
+    Rows follow each other: those of row i begin at ``i * stride``.
 
     Attributes
     ----------
-    total : ndarray of float64 or an unsigned type, shape (64 n_blocks,)
+    total : ndarray of float64 or an unsigned type, shape (n_rows * stride,)
         Squared distances; beyond the last point ``nobody``.
-    smallest : ndarray of the same type, shape (n_blocks + 2,)
+    smallest : ndarray of the same type, shape (n_rows, n_blocks + 2)
         Of each 64 distances; then the smallest and the largest of all.
-    near : ndarray of the same type, shape (64 n_blocks,)
+    level : ndarray of the same type, shape (n_rows,)
+        Points at most so far away are neighbours.
+    near : ndarray of the same type, shape (stride,)
         What is being looked at.
     total_bits, smallest_bits : ndarray of an unsigned type
         The same memory as ``total`` and ``smallest``: floats that aren't negative compare as their
@@ -76,6 +81,7 @@ class RowBuffer(NamedTuple):
 
     total: AnyArray
     smallest: AnyArray
+    level: AnyArray
     near: AnyArray
     total_bits: AnyArray
     smallest_bits: AnyArray
@@ -83,8 +89,8 @@ class RowBuffer(NamedTuple):
     whole: bool
 
 
-def row_buffer(n: int, dtype: Any) -> RowBuffer:
-    """Room for squared distances to n points.
+def row_buffer(n: int, dtype: Any, most_rows: int = 1) -> RowBuffer:
+    """Room for squared distances to n points, from as many rows as stay in cache.
 
     Parameters
     ----------
@@ -92,55 +98,66 @@ def row_buffer(n: int, dtype: Any) -> RowBuffer:
         At least 1.
     dtype
         float64, or an unsigned type for whole numbers.
+    most_rows
+        No more rows than that.
     """
     whole = np.dtype(dtype) != np.float64
     n_blocks = -(-n // LANES)
+    stride = LANES * n_blocks
+    n_rows = min(most_rows, max(1, _CACHE_BYTES // (stride * np.dtype(dtype).itemsize)))
     nobody = np.full(1, np.iinfo(dtype).max if whole else np.inf, dtype=dtype)
-    total = np.full(LANES * n_blocks, nobody[0], dtype=dtype)
-    smallest = np.empty(n_blocks + 2, dtype=dtype)
+    total = np.full(n_rows * stride, nobody[0], dtype=dtype)
+    smallest = np.empty((n_rows, n_blocks + 2), dtype=dtype)
+    level, near = np.empty(n_rows, dtype=dtype), np.empty(stride, dtype=dtype)
     bits = dtype if whole else np.uint64
-    near = np.empty(LANES * n_blocks, dtype=dtype)
-    return RowBuffer(total, smallest, near, total.view(bits), smallest.view(bits), nobody, whole)
+    views = (total.view(bits), smallest.view(bits))
+    return RowBuffer(total, smallest, level, near, *views, nobody, whole)
 
 
 @jit
-def find_extremes(row: RowBuffer, n: int, own: int, alone: bool) -> None:
-    """Find the smallest distance of each block, and the extremes of all.
+def find_extremes(rows: RowBuffer, n: int, first: int, count: int, size: IntArray) -> None:
+    """Find the smallest distance of each block, and the extremes of all, for each row.
 
     Parameters
     ----------
-    row
-        Distances to n points; the rest is filled in.
+    rows
+        Distances to n points; the smallest ones are filled in.
     n
-        Points, at least 2 if the row is alone.
-    own
-        The row's own point.
-    alone
-        It stands for this row only: it is no neighbour, its distance becomes ``nobody``.
+        Points, at least 2 if one stands for a single row.
+    first, count
+        The rows' own points are ``first`` and those after it.
+    size : ndarray of int64, shape (n,)
+        Rows that each point stands for. A row that is alone at its point has no neighbour there:
+        that distance becomes ``nobody``.
     """
-    bits, smallest = row.total_bits, row.smallest_bits
-    n_blocks = len(smallest) - 2
-    if alone:
-        # For now another one's, which moves no extreme and leaves no block without its smallest.
-        row.total[own] = row.total[own - 1 if own > 0 else 1]
+    total, bits, smallest = rows.total, rows.total_bits, rows.smallest_bits
+    nobody = rows.nobody[0]
+    n_blocks = smallest.shape[1] - 2
     full = n // LANES
-    low = bits[0]
-    high = bits[0]
-    for b in range(full):
-        smallest[b] = lanes_smallest(bits, LANES * b)
-        low = min(low, smallest[b])
-        high = max(high, lanes_largest(bits, LANES * b))
-    if full < n_blocks:
-        least = bits[LANES * full]
-        for j in range(LANES * full, n):
-            least = min(least, bits[j])
-            high = max(high, bits[j])
-        smallest[full] = least
-        low = min(low, least)
-    smallest[n_blocks] = low
-    smallest[n_blocks + 1] = high
-    if alone:
-        row.total[own] = row.nobody[0]
+    for i in range(count):
+        at = i * len(rows.near)
+        own = first + i
+        if size[own] == 1:
+            # For now another one's: it moves no extreme and leaves no block without its smallest.
+            total[at + own] = total[at + (own - 1 if own > 0 else 1)]
+        low = bits[at]
+        high = bits[at]
+        for b in range(full):
+            least = lanes_smallest(bits, at + LANES * b)
+            smallest[i, b] = least
+            low = min(low, least)
+            high = max(high, lanes_largest(bits, at + LANES * b))
+        if full < n_blocks:
+            least = bits[at + LANES * full]
+            for j in range(at + LANES * full, at + n):
+                least = min(least, bits[j])
+                high = max(high, bits[j])
+            smallest[i, full] = least
+            low = min(low, least)
+        smallest[i, n_blocks] = low
+        smallest[i, n_blocks + 1] = high
+        if size[own] == 1:
+            total[at + own] = nobody
 
 
 @inline
@@ -164,41 +181,53 @@ def gap_width(low: float, high: float, rule: GapRule) -> float:
 
 
 @jit
-def last_level(row: RowBuffer, n: int, rule: GapRule) -> Any:
-    """Find the largest squared distance in the neighbourhood.
+def find_levels(rows: RowBuffer, n: int, count: int, rule: GapRule) -> None:
+    """Find the largest squared distance in the neighbourhood of each row.
 
     Parameters
     ----------
-    row
-        After :func:`find_extremes`.
+    rows
+        After :func:`find_extremes`; ``level`` is filled in. All points are neighbours if there is
+        no wide gap, if all are equally far, or if there are fewer than three rows.
     n
         Points.
+    count
+        Rows.
     rule
-        Where the neighbourhood ends.
-
-    Returns
-    -------
-    float or int
-        Points at most this far away are the neighbours: all of them if there is no wide gap, if all
-        are equally far, or if there are fewer than three rows.
+        Where a neighbourhood ends.
     """
-    n_blocks = len(row.smallest) - 2
-    nearest, farthest = row.smallest[n_blocks], row.smallest[n_blocks + 1]
-    low, high = np.sqrt(np.float64(nearest)), np.sqrt(np.float64(farthest))
-    if low == high or rule.n_rows < 3:
-        return farthest
-    width = gap_width(low, high, rule)
-    if row.whole and is_wide(np.sqrt(np.float64(nearest) + 1.0) - low, width, rule.strict):
-        return nearest  # whatever comes next is at least as far away as the next whole number
+    level, all_smallest = rows.level, rows.smallest
+    n_blocks = all_smallest.shape[1] - 2
+    for i in range(count):
+        nearest, farthest = all_smallest[i, n_blocks], all_smallest[i, n_blocks + 1]
+        level[i] = farthest
+        low, high = np.sqrt(np.float64(nearest)), np.sqrt(np.float64(farthest))
+        if low == high or rule.n_rows < 3:
+            continue
+        width = gap_width(low, high, rule)
+        if rows.whole and is_wide(np.sqrt(np.float64(nearest) + 1.0) - low, width, rule.strict):
+            # Whatever comes next is at least as far away as the next whole number.
+            level[i] = nearest
+            continue
+        at = i * len(rows.near)
+        total, smallest = rows.total[at : at + n], all_smallest[i, :n_blocks]
+        level[i] = _first_gap(total, smallest, farthest, width, rule.strict, rows.near)
+
+
+@jit
+def _first_gap(
+    total: AnyArray, smallest: AnyArray, farthest: Any, width: float, strict: bool, near: AnyArray
+) -> Any:
+    """The last distance before a wide gap."""
     blocks = _FIRST_BLOCKS
     while True:
-        bound = _bound(row, blocks)
-        count = _collect(row, n, bound)
-        before = np.sqrt(np.float64(row.near[0]))
+        bound = _bound(smallest, blocks, farthest, near)
+        count = _collect(total, smallest, bound, near)
+        before = np.sqrt(np.float64(near[0]))
         for k in range(1, count):
-            distance = np.sqrt(np.float64(row.near[k]))
-            if is_wide(distance - before, width, rule.strict):
-                return row.near[k - 1]
+            distance = np.sqrt(np.float64(near[k]))
+            if is_wide(distance - before, width, strict):
+                return near[k - 1]
             before = distance
         if bound == farthest:
             return farthest
@@ -206,48 +235,48 @@ def last_level(row: RowBuffer, n: int, rule: GapRule) -> Any:
 
 
 @jit
-def _bound(row: RowBuffer, blocks: int) -> Any:
+def _bound(smallest: AnyArray, blocks: int, farthest: Any, near: AnyArray) -> Any:
     """What the smallest value of so many blocks is at most; of fewer blocks, the largest of all."""
-    n_blocks = len(row.smallest) - 2
+    n_blocks = len(smallest)
     if blocks >= n_blocks:
-        return row.smallest[n_blocks + 1]
-    held = row.near[:n_blocks]
+        return farthest
     if blocks > _FIRST_BLOCKS:
-        held[:] = row.smallest[:n_blocks]
+        held = near[:n_blocks]
+        held[:] = smallest
         held.sort()
         return held[blocks - 1]
-    held[:blocks] = row.nobody[0]
+    for k in range(blocks):
+        near[k] = farthest
     for b in range(n_blocks):
-        value = row.smallest[b]
-        if value < held[blocks - 1]:
+        value = smallest[b]
+        if value < near[blocks - 1]:
             place = blocks - 1
-            while place > 0 and value < held[place - 1]:
-                held[place] = held[place - 1]
+            while place > 0 and value < near[place - 1]:
+                near[place] = near[place - 1]
                 place -= 1
-            held[place] = value
-    return held[blocks - 1]
+            near[place] = value
+    return near[blocks - 1]
 
 
 @jit
-def _collect(row: RowBuffer, n: int, bound: Any) -> int:
+def _collect(total: AnyArray, smallest: AnyArray, bound: Any, near: AnyArray) -> int:
     """Put the values that are at most the bound into ``near``, sorted; returns how many."""
     count = 0
-    for b in range(len(row.smallest) - 2):
-        if row.smallest[b] <= bound:
-            mask = lanes_at_most(row.total, LANES * b, bound) & first_lanes(n - LANES * b)
+    for b in range(len(smallest)):
+        if smallest[b] <= bound:
+            mask = lanes_at_most(total, LANES * b, bound) & first_lanes(len(total) - LANES * b)
             while mask:
-                row.near[count] = row.total[LANES * b + np.int64(lowest_bit(mask))]
+                near[count] = total[LANES * b + np.int64(lowest_bit(mask))]
                 count += 1
                 mask &= mask - np.uint64(1)
-    values = row.near[:count]
     if count > _SHORT:
-        values.sort()
+        near[:count].sort()
         return count
     for k in range(1, count):
-        value = values[k]
+        value = near[k]
         place = k
-        while place > 0 and value < values[place - 1]:
-            values[place] = values[place - 1]
+        while place > 0 and value < near[place - 1]:
+            near[place] = near[place - 1]
             place -= 1
-        values[place] = value
+        near[place] = value
     return count

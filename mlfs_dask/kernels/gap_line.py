@@ -28,13 +28,15 @@ from mlfs_dask.kernels.gap_levels import GapRule, gap_width, is_wide
 LABELS = 64
 """Labels whose running counts are held at once."""
 _RUN = 64  # gaps that are passed over together
+_TINY = 1e-140
 
 
 @inline
 def _distance(a: float, b: float) -> float:
     """The root of a squared difference, as distances over several features are made."""
-    gap = a - b
-    return math.sqrt(gap * gap)
+    gap = abs(a - b)
+    # The root of a square is the number itself unless the square is lost.
+    return gap if gap > _TINY else math.sqrt(gap * gap)
 
 
 @jit

@@ -22,12 +22,13 @@ from mlfs_dask.kernels._jit import jit
 from mlfs_dask.kernels.bits import distances_packed
 from mlfs_dask.kernels.distances import add_four_plain, add_nominal, add_plain
 from mlfs_dask.kernels.gap_counts import Counter, Points, Tally, count_neighbors
-from mlfs_dask.kernels.gap_levels import GapRule, RowBuffer, find_extremes, last_level
+from mlfs_dask.kernels.gap_levels import GapRule, RowBuffer, find_extremes, find_levels
 from mlfs_dask.kernels.lanes import count_ones
 
 GROUP = 8
 """Rows whose distances are made together where they aren't kept."""
 _CHUNK = 512  # points whose columns and distances stay in cache
+_FUSED = 4  # features that are added in one go
 
 
 class Features(NamedTuple):
@@ -65,14 +66,14 @@ class Look(NamedTuple):
 
     Attributes
     ----------
-    row : RowBuffer
-        Of the distances' type.
+    rows : RowBuffer
+        Of the distances' type, for a few rows.
     rule : GapRule
     points : Points
     counter : Counter
     """
 
-    row: RowBuffer
+    rows: RowBuffer
     rule: GapRule
     points: Points
     counter: Counter
@@ -118,6 +119,25 @@ def add_features(
 
 
 @jit
+def add_to_block(features: Features, first: int, totals: FloatArray) -> None:
+    """Add the squared differences of features to the distances of a block.
+
+    Parameters
+    ----------
+    features
+        To be added in order.
+    first
+        The block's rows are points ``first`` and those after it.
+    totals : ndarray of float64, shape (n_rows, n_points), changed
+    """
+    n_features = len(features.values)
+    for start in range(0, len(totals), GROUP):
+        stop = min(start + GROUP, len(totals))
+        queries = np.ascontiguousarray(features.values[:, first + start : first + stop].T)
+        add_features(queries, features, 0, n_features, totals[start:stop])
+
+
+@jit
 def _add(total: FloatArray, column: FloatArray, coded: bool, own: float) -> None:
     if coded:
         add_nominal(total, column, own)
@@ -126,28 +146,72 @@ def _add(total: FloatArray, column: FloatArray, coded: bool, own: float) -> None
 
 
 @jit
-def add_bits(total: AnyArray, before: AnyArray, column: ByteArray, own: int) -> None:
-    """Add the differing bits of one byte to distances.
-
-    Parameters
-    ----------
-    total : ndarray of an unsigned type, shape (n_points,), changed
-        Gets the sums.
-    before : ndarray of the same type, shape (n_points,)
-    column : ndarray of uint8, shape (n_points,)
-    own
-        The row's byte.
-    """
-    for j in range(len(total)):
-        total[j] = before[j] + count_ones(np.uint8(column[j] ^ own))
+def _add_bits_to_rows(
+    before: AnyArray, column: ByteArray, first: int, count: int, rows: RowBuffer
+) -> None:
+    """As :func:`_add_to_rows` for the differing bits of one byte."""
+    n_points = len(column)
+    for i in range(count):
+        own, at = column[first + i], i * len(rows.near)
+        total = rows.total[at : at + n_points]
+        for j in range(n_points):
+            total[j] = before[i, j] + count_ones(np.uint8(column[j] ^ own))
 
 
 @jit
-def _look_around(n_points: int, own: int, look: Look, tally: Tally) -> None:
-    row, points = look.row, look.points
-    find_extremes(row, n_points, own, points.size[own] == 1)
-    level = last_level(row, n_points, look.rule)
-    count_neighbors(row, n_points, own, level, points, look.counter, tally)
+def _look_around(n_points: int, first: int, count: int, look: Look, tally: Tally) -> None:
+    """Tally the neighbourhoods of the rows in the buffer."""
+    find_extremes(look.rows, n_points, first, count, look.points.size)
+    find_levels(look.rows, n_points, count, look.rule)
+    count_neighbors(look.rows, n_points, first, count, look.points, look.counter, tally)
+
+
+@jit
+def _add_to_rows(
+    before: FloatArray, features: Features, first: int, count: int, rows: RowBuffer
+) -> None:
+    """Put the sums of rows' distances and of features' squared differences into the buffer.
+
+    Parameters
+    ----------
+    before : ndarray of float64, shape (count, n_points)
+    features
+        To be added in order.
+    first, count
+        The rows are points ``first`` and those after it.
+    rows
+        ``total`` is filled in.
+    """
+    values, n_points = features.values, features.values.shape[1]
+    last = len(values) - 1
+    fused = last < _FUSED and not features.coded.any()
+    for i in range(count):
+        own, at = first + i, i * len(rows.near)
+        total = rows.total[at : at + n_points]
+        if not fused:
+            total[:] = before[i]
+            for f in range(len(values)):
+                _add(total, values[f], features.coded[f], values[f, own])
+            continue
+        # The same sums, each distance read and written once.
+        c0, c1, c2, c3 = values[0], values[min(1, last)], values[min(2, last)], values[last]
+        o0, o1, o2, o3 = c0[own], c1[own], c2[own], c3[own]
+        if last == 0:
+            for j in range(n_points):
+                g0 = o0 - c0[j]
+                total[j] = before[i, j] + g0 * g0
+        elif last == 1:
+            for j in range(n_points):
+                g0, g1 = o0 - c0[j], o1 - c1[j]
+                total[j] = (before[i, j] + g0 * g0) + g1 * g1
+        elif last == 2:
+            for j in range(n_points):
+                g0, g1, g2 = o0 - c0[j], o1 - c1[j], o2 - c2[j]
+                total[j] = ((before[i, j] + g0 * g0) + g1 * g1) + g2 * g2
+        else:
+            for j in range(n_points):
+                g0, g1, g2, g3 = o0 - c0[j], o1 - c1[j], o2 - c2[j], o3 - c3[j]
+                total[j] = (((before[i, j] + g0 * g0) + g1 * g1) + g2 * g2) + g3 * g3
 
 
 @jit
@@ -178,22 +242,22 @@ def measure_packed(
     """
     n_points = candidates.shape[1]
     kept, made = distances
-    total = look.row.total[:n_points]
+    step = min(GROUP, len(look.rows.level))
     for start in range(block[0], block[1], GROUP):
-        group = min(GROUP, block[1] - start)
+        stop = min(start + GROUP, block[1])
         if len(kept) == 0:
-            queries = np.ascontiguousarray(columns[:, start : start + group].T)
-            distances_packed(queries, columns, 0, group, made)
+            queries = np.ascontiguousarray(columns[:, start:stop].T)
+            distances_packed(queries, columns, 0, GROUP, made)
         for c in range(len(candidates)):
             tally = Tally(tallies.pure[c], tallies.shares[c])
             column = candidates[c]
-            for i in range(group):
-                own = start + i
+            for first in range(start, stop, step):
+                count = min(step, stop - first)
                 if len(kept) == 0:
-                    add_bits(total, made[i], column, column[own])
+                    _add_bits_to_rows(made[first - start :], column, first, count, look.rows)
                 else:
-                    add_bits(total, kept[own - block[0]], column, column[own])
-                _look_around(n_points, own, look, tally)
+                    _add_bits_to_rows(kept[first - block[0] :], column, first, count, look.rows)
+                _look_around(n_points, first, count, look, tally)
 
 
 @jit
@@ -219,27 +283,29 @@ def measure_values(
         As there.
     """
     n_points = candidates.values.shape[1]
-    n_features = len(features.values)
     kept, made = distances
-    total = look.row.total[:n_points]
-    queries = np.empty((GROUP, n_features), dtype=np.float64)
+    step = min(GROUP, len(look.rows.level))
+    n_before = 0 if len(kept) == 0 else len(features.values)
+    n_candidates = len(candidates.values)
+    values = np.empty((n_candidates, n_before + 1, n_points))
+    coded = np.empty((n_candidates, n_before + 1), dtype=np.bool_)
+    for c in range(n_candidates):
+        values[c, :n_before] = features.values[:n_before]
+        coded[c, :n_before] = features.coded[:n_before]
+        values[c, n_before] = candidates.values[c]
+        coded[c, n_before] = candidates.coded[c]
     for start in range(block[0], block[1], GROUP):
-        group = min(GROUP, block[1] - start)
-        for i in range(group):
-            queries[i, :] = features.values[:, start + i]
+        stop = min(start + GROUP, block[1])
         if len(kept) == 0:
-            made[:group] = 0.0
-            add_features(queries[:group], features, 0, n_features, made)
-        for c in range(len(candidates.values)):
-            tally = Tally(tallies.pure[c], tallies.shares[c])
-            column, coded = candidates.values[c], candidates.coded[c]
-            for i in range(group):
-                own = start + i
+            made[:] = 0.0
+            queries = np.ascontiguousarray(features.values[:, start:stop].T)
+            add_features(queries, features, 0, len(features.values), made)
+        for c in range(n_candidates):
+            tally, added = Tally(tallies.pure[c], tallies.shares[c]), Features(values[c], coded[c])
+            for first in range(start, stop, step):
+                count = min(step, stop - first)
                 if len(kept) == 0:
-                    total[:] = made[i]
+                    _add_to_rows(made[first - start :], added, first, count, look.rows)
                 else:
-                    total[:] = kept[own - block[0]]
-                    for f in range(n_features):
-                        _add(total, features.values[f], features.coded[f], queries[i, f])
-                _add(total, column, coded, column[own])
-                _look_around(n_points, own, look, tally)
+                    _add_to_rows(kept[first - block[0] :], added, first, count, look.rows)
+                _look_around(n_points, first, count, look, tally)

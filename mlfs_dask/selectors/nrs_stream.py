@@ -79,6 +79,10 @@ class StreamEngine(OnlineEngine):
             return self._replace(state, reply)
         return self._compare(state, reply)
 
+    def _ask(self, state: OnlineState) -> dict[str, Any]:
+        # A feature that lowers the dependency is discarded however relevant it is.
+        return {**super()._ask(state), "dependency": state.dependency}
+
     def _decide(self, state: OnlineState, decided: tuple[Choice, ...]) -> Step[OnlineState]:
         """Go through what was measured until something else is needed."""
         while state.measured:
@@ -199,9 +203,9 @@ class NRSStream(OnlineSelector):
         Members in order of arrival, then the others.
     path_ : list of dict
         One step for each arrival: ``step``, ``feature``, ``score`` (its significance), ``reason``,
-        ``kept``, ``dependency`` of the set after it, ``relevance`` (its dependency by itself),
-        ``threshold`` (δ, where it was asked for), ``features`` (the member that it replaces or that
-        makes it redundant).
+        ``kept``, ``dependency`` of the set after it, ``relevance`` (its dependency by itself,
+        unless it lowered that of the set), ``threshold`` (δ, where it was asked for), ``features``
+        (the member that it replaces or that makes it redundant).
     weights_ : ndarray of float64, shape (n_labels,)
         Of the labels; their sum is 1.
     relevance_ : float

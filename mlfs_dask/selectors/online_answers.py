@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from mlfs_dask.graphs.arrivals import Arrivals, Column
 from mlfs_dask.graphs.dependency import Dependency
 from mlfs_dask.selectors.engine import Request
-from mlfs_dask.selectors.online_engine import Measured, key
+from mlfs_dask.selectors.online_engine import Measured, key, significance
 
 
 class Answers:
@@ -46,7 +47,7 @@ class Answers:
         """The reply to a request; see `mlfs_dask.selectors.online_engine`."""
         asked = request.arguments
         if request.kind == "arrivals":
-            return self._measure(asked["features"], asked["members"], asked.get("least"))
+            return self._measure(asked)
         if request.kind == "pairs":
             column = self._column(asked["feature"])
             return [self._dependency.of([self._column(g), column]) for g in asked["members"]]
@@ -56,27 +57,44 @@ class Answers:
         self._let_be(tuple(before))
         return self._dependency.joined([self._column(last)])[0]
 
-    def _measure(
-        self, features: Sequence[int], members: tuple[int, ...], least: float | None
-    ) -> list[Measured | None]:
-        """Dependencies of arrivals; with the set only of those at least so relevant."""
+    def _measure(self, asked: Mapping[str, Any]) -> list[Measured | None]:
+        """Dependencies of arrivals, as far as they can decide anything."""
+        features, members = asked["features"], asked["members"]
         self._let_be(members)
         columns = {feature: self._column(feature) for feature in features}
         self.columns = {f: c for f, c in self.columns.items() if f in columns or f in members}
-        alone = {f: self._dependency.alone(c) for f, c in columns.items() if not c.constant}
-        asked = [f for f in alone if least is None or key(alone[f]) >= key(least)]
-        joined = dict(zip(asked, self._joined(alone, columns, asked), strict=True))
-        return [
-            Measured(alone[f], joined.get(f, float("nan"))) if f in alone else None
-            for f in features
-        ]
+        varying = {f: column for f, column in columns.items() if not column.constant}
+        measured = self._by_relevance if "least" in asked else self._by_significance
+        found = measured(varying, asked)
+        return [found.get(f) for f in features]
 
-    def _joined(
-        self, alone: dict[int, float], columns: dict[int, Column], asked: list[int]
-    ) -> list[float]:
-        if not self._members:
-            return [alone[f] for f in asked]
-        return self._dependency.joined([columns[f] for f in asked]) if asked else []
+    def _by_significance(
+        self, columns: dict[int, Column], asked: Mapping[str, Any]
+    ) -> dict[int, Measured]:
+        """γ(S + {f}), and γ({f}) unless the set loses by f."""
+        joined = dict(zip(columns, self._dependency.joined(list(columns.values())), strict=True))
+        if not asked["members"]:
+            return {f: Measured(value, value) for f, value in joined.items()}
+        held = asked["dependency"]
+        return {
+            f: Measured(
+                self._dependency.alone(columns[f]) if significance(value, held) >= 0 else math.nan,
+                value,
+            )
+            for f, value in joined.items()
+        }
+
+    def _by_relevance(
+        self, columns: dict[int, Column], asked: Mapping[str, Any]
+    ) -> dict[int, Measured]:
+        """γ({f}), and γ(S + {f}) unless f is less relevant than asked for."""
+        alone = {f: self._dependency.alone(column) for f, column in columns.items()}
+        enough = [f for f, value in alone.items() if key(value) >= key(asked["least"])]
+        joined = self._dependency.joined([columns[f] for f in enough])
+        found = {f: Measured(value, math.nan) for f, value in alone.items()}
+        for f, value in zip(enough, joined, strict=True):
+            found[f] = Measured(alone[f], value)
+        return found
 
     def _let_be(self, members: tuple[int, ...]) -> None:
         """Have the dependencies' set be these members."""

@@ -5,6 +5,8 @@ dependencies (numbers of `mlfs_dask.graphs.dependency`) and says, for each arriv
 it::
 
     Request("arrivals", features, members)  ─>  γ({f}) and γ(S + {f}) of each, None if f is constant
+            with ``dependency``                 γ({f}) only where γ(S + {f}) isn't below it
+            with ``least``                      γ(S + {f}) only where γ({f}) isn't below it
     Request("pairs", feature, members)      ─>  γ({g, f}) for each of these members g
     Request("set", members)                 ─>  γ of the set that a replacement makes
     Request("without", members)             ─>  γ of a set that is tried
@@ -36,9 +38,9 @@ class Measured(NamedTuple):
     Attributes
     ----------
     alone : float
-        γ({f}).
+        γ({f}); NaN where it can't matter.
     joined : float
-        γ(S + {f}).
+        γ(S + {f}); NaN where it can't matter.
     """
 
     alone: float
@@ -209,7 +211,9 @@ class OnlineEngine:
     def _discard(
         self, state: OnlineState, known: Measured, reason: str, gain: float, **details: Any
     ) -> tuple[Choice, OnlineState]:
-        choice = self._choice(state, reason, gain, kept=False, relevance=known.alone, **details)
+        if not math.isnan(known.alone):
+            details = {"relevance": known.alone, **details}
+        choice = self._choice(state, reason, gain, kept=False, **details)
         return choice, next_arrival(state)
 
 

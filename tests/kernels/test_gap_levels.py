@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlfs_dask.kernels.gap_levels import GapRule, find_extremes, last_level, row_buffer
+from mlfs_dask.kernels.gap_levels import GapRule, find_extremes, find_levels, row_buffer
 
 
 def by_sorting(squares, rule):
@@ -23,16 +23,25 @@ def by_sorting(squares, rule):
 
 
 def level_of(totals, own, alone, rule):
-    row = row_buffer(len(totals), totals.dtype)
-    row.total[: len(totals)] = totals
-    find_extremes(row, len(totals), own, alone)
+    """Of the row at one point, between rows at the points before and after it."""
+    n = len(totals)
+    size = np.full(n, 1 if alone else 2)
+    rows = row_buffer(n, totals.dtype, 3)
+    first, last = max(0, own - 1), min(n, own + 2)
+    assert len(rows.level) == 3
+    stride = len(rows.near)
+    for i in range(last - first):
+        rows.total[i * stride : i * stride + n] = totals
+    find_extremes(rows, n, first, last - first, size)
+    find_levels(rows, n, last - first, rule)
+    place = own - first
+    found = rows.total[place * stride :][:stride]
     others = np.delete(totals, own) if alone else totals
-    assert (row.smallest[-2], row.smallest[-1]) == (others.min(), others.max())
-    level = last_level(row, len(totals), rule)
-    beyond = row.nobody[0]
-    assert (row.total[own] == beyond) == alone
-    assert (row.total[len(totals) :] == beyond).all()
-    return level
+    assert rows.smallest[place, -2:].tolist() == [others.min(), others.max()]
+    beyond = rows.nobody[0]
+    assert (found[own] == beyond) == alone
+    assert (found[n:] == beyond).all()
+    return rows.level[place]
 
 
 @st.composite

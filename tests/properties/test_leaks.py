@@ -39,6 +39,8 @@ SELECTORS = [
     *(("spec-wrapper", {"order": order}) for order in (1, 2)),
     *(("relief-wrapper", {"order": order, "n_neighbors": 3}) for order in (1, 2)),
     *(("mlrelieff", {"labels": labels, "n_neighbors": 3}) for labels in ("pairs", "sets")),
+    *(("nrs-stream", {"dependency": dependency}) for dependency in ("hard", "consistency")),
+    ("ofs-a3m", {"random_state": 0}),
     *(("nrs-cost", {"aggregate": aggregate}) for aggregate in ("conjunctive", "sum")),
 ]
 

@@ -39,3 +39,24 @@ def tables_with_categories(draw):
     for r in nominal:
         X[:, r] = np.array([0, 1, 2, 5])[np.abs(X[:, r]).astype(int) % 4]
     return X, Y, nominal
+
+
+@st.composite
+def streams(draw, *, max_rows=30, max_features=8):
+    """Columns of one, two, few and many values with the set of nominal ones; duplicated rows."""
+    n, d = draw(st.integers(1, max_rows)), draw(st.integers(1, max_features))
+    q = draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    levels = draw(st.lists(st.sampled_from([1, 2, 2, 3, 6, 1000]), min_size=d, max_size=d))
+    X = np.column_stack([rng.integers(0, k, n) for k in levels]).astype(float)
+    Y = (rng.random((n, q)) < draw(st.sampled_from([0.0, 0.1, 0.5]))).astype(np.uint8)
+    if draw(st.booleans()):
+        X[n // 2 :] = X[: n - n // 2]
+    if draw(st.booleans()):
+        X[:, -1] = X[:, 0]
+    return X, Y, draw(st.sets(st.integers(0, d - 1), max_size=2))
+
+
+def kinds(X, nominal):
+    """0 numeric, 1 nominal, for each column."""
+    return np.isin(np.arange(X.shape[1]), list(nominal)).astype(np.uint8)

@@ -10,6 +10,7 @@ from mlfs_dask.selectors.baselines import ChiSquared, MutualInformation, Varianc
 from mlfs_dask.selectors.laplacian import LaplacianScore
 from mlfs_dask.selectors.mddm import MDDM
 from mlfs_dask.selectors.nrs_cost import NRSCost
+from mlfs_dask.selectors.nrs_stream import NRSStream
 from mlfs_dask.storage.dataset import open_dataset
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.testing.tables import ArrayTable
@@ -27,6 +28,7 @@ SELECTORS = {
     "laplacian median": LaplacianScore(t="median", tile=TILE),
     "laplacian supervised": LaplacianScore("supervised", tile=TILE),
     "nrs-cost": NRSCost(tile=TILE),
+    "nrs-stream": NRSStream(tile=TILE),
 }
 NOMINAL = 7
 

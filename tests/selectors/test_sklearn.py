@@ -17,6 +17,8 @@ from mlfs_dask.selectors.mdmr import MDMR
 from mlfs_dask.selectors.mllap import MLLAP
 from mlfs_dask.selectors.mlrelieff import MLReliefF
 from mlfs_dask.selectors.nrs_cost import NRSCost
+from mlfs_dask.selectors.nrs_stream import NRSStream
+from mlfs_dask.selectors.ofs_a3m import OFSA3M
 from mlfs_dask.selectors.pmu import PMU
 from mlfs_dask.selectors.relief_wrapper import ReliefWrapper
 from mlfs_dask.selectors.spec import SPEC
@@ -123,14 +125,32 @@ class NRSCostOnClasses(OnClasses, NRSCost):
     pass
 
 
+class StreamOnClasses(OnClasses):
+    def partial_fit(self, X, y=None, **kwargs):
+        return super().partial_fit(X, None if y is None else as_labels(y), **kwargs)
+
+
+class NRSStreamOnClasses(StreamOnClasses, NRSStream):
+    pass
+
+
+class OFSA3MOnClasses(StreamOnClasses, OFSA3M):
+    pass
+
+
 @parametrize_with_checks(
-    [SPEC(), MLLAP(), PMU(), MDMR(), MLReliefF(), NRSCost()],
+    [
+        *(SPEC(), MLLAP(), PMU(), MDMR(), MLReliefF(), NRSCost(), NRSStream()),
+        OFSA3M(random_state=0),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
 
 
+MORE_FEATURES = "check_n_features_in_after_fitting"
+BY_FEATURES = "partial_fit takes further features of the same rows, so their number may differ"
 NO_NUMBERS = "objects that are no numbers are refused by InputError, which is no TypeError"
 
 
@@ -140,9 +160,12 @@ NO_NUMBERS = "objects that are no numbers are refused by InputError, which is no
         *(LaplacianOnClasses(), VarianceOnClasses()),
         *(ChiSquaredOnClasses(), MutualInformationOnClasses()),
         *(MLReliefFOnClasses(), ReliefWrapperOnClasses(), SPECWrapperOnClasses()),
-        NRSCostOnClasses(),
+        *(NRSCostOnClasses(), NRSStreamOnClasses(), OFSA3MOnClasses(random_state=0)),
     ],
-    expected_failed_checks=lambda estimator: {"check_dtype_object": NO_NUMBERS},
+    expected_failed_checks=lambda estimator: {
+        "check_dtype_object": NO_NUMBERS,
+        **({MORE_FEATURES: BY_FEATURES} if isinstance(estimator, StreamOnClasses) else {}),
+    },
 )
 def test_estimator_checks_on_classes(estimator, check):
     check(estimator)
