@@ -12,7 +12,6 @@ from mlfs_dask.jobs.spec import BASELINE
 from mlfs_dask.jobs.summary import (
     Enough,
     Point,
-    best_point,
     enough_features,
     group_curves,
     metrics_of,
@@ -86,13 +85,17 @@ class BestTable:
 
 @dataclass(frozen=True)
 class Finding:
-    """The answer of one classifier on one data set by the first measure, for a sentence."""
+    """The answer of one classifier on one data set by the first measure, for a sentence.
+
+    `equals` are the selectors whose best is the same.
+    """
 
     dataset: str
     classifier: str
     metric: str
     better: str
     selector: str
+    equals: tuple[str, ...]
     best: str
     best_at: str
     enough_at: str
@@ -159,7 +162,7 @@ def findings(run: Run, points: Sequence[Point]) -> tuple[list[Finding], int]:
     for (dataset, classifier), curves in groups.items():
         answers = _answers({s: c for s, c in curves.items() if s != BASELINE}, metric)
         if answers:
-            found.append(_finding(answers[0], curves.get(BASELINE, []), dataset, classifier))
+            found.append(_finding(answers, curves.get(BASELINE, []), dataset, classifier))
     return found[:_FINDINGS], len(found[_FINDINGS:])
 
 
@@ -196,18 +199,28 @@ def _answers(curves: Mapping[str, Sequence[Point]], metric: str) -> list[Enough]
     sign = -1.0 if higher_is_better(metric) else 1.0
 
     def place(answer: Enough) -> tuple[float, float]:
-        value = answer.best.means[metric].value
-        assert value is not None
-        return sign * value, answer.best.n_features
+        value, n_features = _best_of(answer)
+        return sign * value, n_features
 
     return sorted(answers, key=place)
+
+
+def _best_of(answer: Enough) -> tuple[float, float]:
+    value = answer.best.means[answer.metric].value
+    assert value is not None
+    return value, answer.best.n_features
+
+
+def _equals_of_the_first(answers: Sequence[Enough]) -> list[Enough]:
+    """The answer that is best, with all that have the same mean at the same number of features."""
+    return [answer for answer in answers if _best_of(answer) == _best_of(answers[0])]
 
 
 def _rows(curves: Mapping[str, Sequence[Point]], metric: str) -> list[BestRow]:
     selectors = {s: points for s, points in curves.items() if s != BASELINE}
     answers = _answers(selectors, metric)
-    winner = best_point([answer.best for answer in answers], metric)
-    rows = [_row(answer, metric, is_winner=answer.best is winner) for answer in answers]
+    winners = _equals_of_the_first(answers)
+    rows = [_row(answer, metric, is_winner=answer in winners) for answer in answers]
     known = {answer.best.selector for answer in answers}
     undefined = [s for s in selectors if s not in known]
     return [*rows, *(_undefined(selector) for selector in undefined)]
@@ -239,7 +252,10 @@ def _undefined(selector: str) -> BestRow:
     return BestRow(name, "undefined", "", "", "", "", "", is_winner=False, is_baseline=False)
 
 
-def _finding(answer: Enough, baseline: Sequence[Point], dataset: str, classifier: str) -> Finding:
+def _finding(
+    answers: Sequence[Enough], baseline: Sequence[Point], dataset: str, classifier: str
+) -> Finding:
+    answer, *others = _equals_of_the_first(answers)
     metric = answer.metric
     return Finding(
         dataset=dataset,
@@ -247,6 +263,7 @@ def _finding(answer: Enough, baseline: Sequence[Point], dataset: str, classifier
         metric=words.metric_words(metric),
         better=words.better_words(metric),
         selector=answer.best.selector,
+        equals=tuple(words.selector_words(other.best.selector) for other in others),
         best=words.mean_words(answer.best.means[metric]),
         best_at=words.features_words(answer.best),
         enough_at=words.features_words(answer.enough),

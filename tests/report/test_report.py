@@ -206,6 +206,17 @@ def test_enough_is_the_smallest_number_within_one_standard_error(runs):
     assert "5 features (25 %) are as good within one standard error" in page.text
 
 
+def test_selectors_that_are_equally_good_are_all_named(runs):
+    made = MadeRun()
+    made.metrics = ["hamming_loss"]
+    made.select = [method("spec", "SPEC"), method("mllap", "MLLAP"), method("variance", "worse")]
+    made.value = lambda metric, selector, count, d: 0.5 if selector == "worse" else 0.2
+    page = page_of(made, runs)
+    assert "SPEC (as MLLAP) does best" in page.text
+    winners = [tag for tag in page.tags if "label winner" in tag[1].get("class", "")]
+    assert len(winners) == 2
+
+
 def test_a_single_fold_has_no_standard_error(runs):
     made = MadeRun()
     made.split = {"kind": "holdout"}
