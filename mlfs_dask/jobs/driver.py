@@ -302,6 +302,11 @@ class Driver:
             done=len(self._done),
             workers=plan.workers,
             versions=versions(),
+            plan={
+                "seconds": round(plan.seconds, 3),
+                "memory_bytes": plan.memory_bytes,
+                "memory_limit_bytes": plan.memory_limit_bytes,
+            },
         )
         for warning in plan.warnings:
             self.incident(warning)

@@ -73,6 +73,18 @@ def read_evaluation(path: Path) -> NDArray[np.void]:
         raise RunFolderError(f"{path}: {error}", hint=REBUILD, path=str(path)) from error
 
 
+def evaluation_table(rows: Iterable[dict[str, Any]]) -> NDArray[np.void]:
+    """What `read_evaluation` gives for a file of these rows.
+
+    Parameters
+    ----------
+    rows
+        By name of the column; None is undefined.
+    """
+    cells = ([row[column] for column in COLUMNS] for row in sorted(rows, key=_sort_key))
+    return _structured([["" if cell is None else str(cell) for cell in row] for row in cells])
+
+
 def no_evaluation() -> NDArray[np.void]:
     """What `read_evaluation` gives for a file without rows."""
     return _structured([])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mlfs_dask import __version__
@@ -27,17 +27,7 @@ def render_report(runs: Sequence[Run]) -> str:
     runs
         Runs with results, at least one.
     """
-    environment = Environment(
-        loader=PackageLoader("mlfs_dask.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["shortened"] = words.shortened
-    environment.filters["number"] = words.number
-    environment.globals["mark_outline"] = mark_outline
+    environment = make_environment("mlfs_dask.report")
     points = [curve_points(run) for run in runs]
     return environment.get_template("report.html").render(
         comparison=compare_runs(runs, points) if len(runs) > 1 else None,
@@ -47,6 +37,28 @@ def render_report(runs: Sequence[Run]) -> str:
         ],
         version=__version__,
     )
+
+
+def make_environment(*packages: str) -> Environment:
+    """Templates that escape what they are given, and know how a report writes numbers and names.
+
+    Parameters
+    ----------
+    *packages
+        Whose templates; the first that has one of a name wins.
+    """
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["shortened"] = words.shortened
+    environment.filters["number"] = words.number
+    environment.globals["mark_outline"] = mark_outline
+    return environment
 
 
 def write_report(runs: Sequence[Run], target: Path) -> None:

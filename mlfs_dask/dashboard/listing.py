@@ -1,0 +1,297 @@
+"""All runs of the folders that are served, read again only where something changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlfs_dask.dashboard.track import Track
+from mlfs_dask.errors import MlfsError
+from mlfs_dask.jobs.rundir import RunFolder, all_runs
+from mlfs_dask.jobs.shapes import read_manifest
+
+_PUBLISH_SECONDS: Final = 0.1
+_AT_WORK: Final = ("running", "queued")
+STATES: Final = (
+    *_AT_WORK,
+    "damaged",
+    "failed",
+    "interrupted",
+    "cancelled",
+    "partial",
+    "done",
+)
+"""What needs a look comes first."""
+_Stamp: TypeAlias = tuple[tuple[int, int, int] | None, ...]
+
+
+class RunRow(Struct, frozen=True, kw_only=True):
+    """A run in the list.
+
+    Attributes
+    ----------
+    run
+        Its key: its id, made unique where two folders hold runs of the same id.
+    state
+        One of `STATES`.
+    done, total, failed
+        Finished units, all units, units without a result.
+    created, updated
+        In ISO 8601; empty if not known.
+    datasets
+        Names.
+    message
+        Why it ended, where that is known.
+    seconds_left
+        None if it does not run, or nothing is known yet.
+    incidents
+        How many there are; None for a run that is not at work: its own page counts them.
+    """
+
+    run: str
+    state: str
+    done: int
+    total: int
+    failed: int
+    created: str
+    updated: str
+    datasets: tuple[str, ...]
+    message: str | None
+    seconds_left: float | None = None
+    incidents: int | None = None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it runs or waits."""
+        return self.state in _AT_WORK
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """All runs at one moment.
+
+    Attributes
+    ----------
+    rows
+        Those at work first, then the newest.
+    counts
+        Number of runs by state, in the order of `STATES`.
+    unread
+        Runs that were not read yet.
+    missing
+        Folders that are not there, or may not be read.
+    taken
+        When, in seconds since 1970; 0: never.
+    seconds
+        How long it took to look.
+    """
+
+    rows: tuple[RunRow, ...] = ()
+    counts: dict[str, int] = {}
+    unread: int = 0
+    missing: tuple[str, ...] = ()
+    taken: float = 0.0
+    seconds: float = 0.0
+
+
+class _Known:
+    """What was read of a run, and the files it was read from as they were then."""
+
+    def __init__(self, folder: RunFolder, stamp: _Stamp, row: RunRow) -> None:
+        self.folder = folder
+        self.stamp = stamp
+        self.row = row
+        self.track: Track | None = None
+
+
+class Runs:
+    """The runs of some folders; `refresh` brings `listing` up to date.
+
+    To be refreshed by one thread at a time; `listing` is replaced whole, so that any thread may
+    read it.
+
+    Parameters
+    ----------
+    folders
+        Folders of runs. Nothing outside them is looked at; links to elsewhere are passed over.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.folders = tuple(folders)
+        self.listing = Listing()
+        self._known: dict[str, _Known] = {}
+
+    def find(self, key: str) -> RunFolder | None:
+        """Folder of a run of the list; None if there is no such run.
+
+        Parameters
+        ----------
+        key
+            As asked for: it is looked up among the runs found, never made into a path.
+        """
+        known = self._known.get(key)
+        return None if known is None else known.folder
+
+    def row(self, key: str) -> RunRow | None:
+        """A run of the list; None if there is no such run.
+
+        Parameters
+        ----------
+        key
+            As in `find`.
+        """
+        known = self._known.get(key)
+        return None if known is None else known.row
+
+    def refresh(self) -> None:
+        """Look which runs there are, and read those that changed."""
+        started = published = time.perf_counter()
+        found = dict(self._found())
+        known: dict[str, _Known] = {}
+        for number, (key, folder) in enumerate(found.items()):
+            fresh = self._look(key, folder)
+            if fresh is not None:
+                known[key] = fresh
+            now = time.perf_counter()
+            if not self.listing.taken and now - published > _PUBLISH_SECONDS:
+                published = now
+                self._publish(dict(known), unread=len(found) - number - 1, seconds=now - started)
+        self._publish(known, unread=0, seconds=time.perf_counter() - started)
+
+    def _found(self) -> Iterator[tuple[str, RunFolder]]:
+        taken: set[str] = set()
+        for number, runs in enumerate(self.folders):
+            for folder in _runs_in(runs):
+                if folder.path.is_symlink() or not _is_text(folder.id):
+                    continue
+                key = folder.id if folder.id not in taken else f"{folder.id}~{number + 1}"
+                taken.add(key)
+                yield key, folder
+
+    def _look(self, key: str, folder: RunFolder) -> _Known | None:
+        """A run as it is now; None if it was removed meanwhile, or is none of ours."""
+        try:
+            stamp = _stamp(folder)
+        except (FileNotFoundError, _NotOurs):
+            return None
+        known = self._known.get(key)
+        if known is not None and known.stamp == stamp and _is_settled(known):
+            return known
+        row = _read(key, folder)
+        fresh = _Known(folder, stamp, row)
+        if row.is_at_work:
+            same = known is not None and known.stamp[0] == stamp[0]
+            fresh.track = (known.track if known and same else None) or Track(folder)
+            fresh.track.read()
+            fresh.row = _with_pace(row, fresh.track)
+        return fresh
+
+    def _publish(self, known: dict[str, _Known], *, unread: int, seconds: float) -> None:
+        self._known = known
+        rows = sorted((k.row for k in known.values()), key=lambda row: row.run)
+        rows.sort(key=lambda row: row.created, reverse=True)
+        rows.sort(key=lambda row: not row.is_at_work)
+        counts = Counter(row.state for row in rows)
+        self.listing = Listing(
+            rows=tuple(rows),
+            counts={state: counts[state] for state in STATES if counts[state]},
+            unread=unread,
+            missing=tuple(str(runs) for runs in self.folders if not os.access(runs, os.R_OK)),
+            taken=0.0 if unread else time.time(),
+            seconds=seconds,
+        )
+
+
+class _NotOurs(Exception):
+    """A file of the run is a link or a device: whatever it is, it was not written by a run."""
+
+
+def _runs_in(runs: Path) -> list[RunFolder]:
+    try:
+        return all_runs(runs)
+    except OSError:  # it may not be read, or goes away just now: the list says which is missing
+        return []
+
+
+def _stamp(folder: RunFolder) -> _Stamp:
+    """When the files that the list shows were written; a new manifest is a new run."""
+    return tuple(_written(path) for path in (folder.manifest, folder.state))
+
+
+def _written(path: Path) -> tuple[int, int, int] | None:
+    try:
+        facts = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    if not os.path.isfile(path) or os.path.islink(path):
+        raise _NotOurs
+    return facts.st_mtime_ns, facts.st_size, facts.st_ino
+
+
+def _is_settled(known: _Known) -> bool:
+    """Whether a run stays as it is while its files do."""
+    if known.row.is_at_work:
+        return False
+    # It may be one whose writer died, and somebody takes it up: that shows in its owner first.
+    return known.row.state != "interrupted" or known.folder.owner() is None
+
+
+def _read(key: str, folder: RunFolder) -> RunRow:
+    try:
+        manifest, state = read_manifest(folder.manifest), folder.read_state()
+    except (MlfsError, OSError) as error:  # one damaged run must not hide the others
+        message = error.message if isinstance(error, MlfsError) else str(error)
+        return _damaged(key, message)
+    progress = state["progress"]
+    return RunRow(
+        run=key,
+        state=state["state"],
+        done=progress["done"],
+        total=progress["total"],
+        failed=_count(state.get("failed")),
+        created=manifest["created"],
+        updated=str(state.get("updated", "")),
+        datasets=tuple(dataset["name"] for dataset in manifest["datasets"]),
+        message=str(state["message"]) if state.get("message") else None,
+    )
+
+
+def _damaged(key: str, message: str) -> RunRow:
+    return RunRow(
+        run=key,
+        state="damaged",
+        done=0,
+        total=0,
+        failed=0,
+        created="",
+        updated="",
+        datasets=(),
+        message=message,
+    )
+
+
+def _with_pace(row: RunRow, track: Track) -> RunRow:
+    return replace(
+        row,
+        failed=len(track.failed),
+        incidents=len(track.incidents),
+        seconds_left=track.left(row.done, row.total) if row.state == "running" else None,
+    )
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # a file name of another encoding: no address can hold it
+        return False
+    return True
