@@ -20,18 +20,23 @@ _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 2.0
 _AGAIN_SECONDS: Final = 5.0
 _TO_DO: Final = ("queued", "interrupted")
+_MOST_FRUITLESS: Final = 10
 
 
-def see_through(run: str, number: int) -> str:
+def see_through(run: str, chain: int, number: int) -> str:
     """See a run through on the cluster whose worker calls this; its slot is given back meanwhile.
 
     Parameters
     ----------
     run
         Path of the run folder.
+    chain
+        Number of the first owner of this chain: a later one is a coordinator that was started
+        anew, which leaves alone what failed under the one before.
     number
-        Of the first owner of this chain: a later one is a coordinator that was started anew, which
-        leaves alone what failed under the one before.
+        Number that the owner will have if this task is begun for the first time. A scheduler
+        starts a task only so often, and this one is lost with every worker that happens to hold
+        it; so one that is begun again hands over to a fresh one.
 
     Returns
     -------
@@ -42,11 +47,30 @@ def see_through(run: str, number: int) -> str:
 
     from mlfs_dask.jobs.lease import next_number
     from mlfs_dask.jobs.rundir import RunFolder
+    from mlfs_dask.jobs.sessions import fruitless_starts
+    from mlfs_dask.jobs.submit import hand_over
 
     folder = RunFolder(Path(run))
-    first = next_number(folder.path) == number
+    state: str = folder.read_state()["state"]
+    if state == "cancelled":  # while nobody was at work on it, so that nobody saw the request
+        return state
+    upcoming = next_number(folder.path)
     with worker_client() as client:
-        return coordinate(folder, client, retry_failed=first, chain=f"{folder.id}-{number}")
+        if upcoming == number:
+            return coordinate(
+                folder, client, retry_failed=number == chain, chain=f"{folder.id}-{chain}"
+            )
+        if (starts := fruitless_starts(folder)) > _MOST_FRUITLESS:
+            return _give_up(folder, starts)
+        hand_over(folder, client, see_through, chain=chain)
+    return "handed over"
+
+
+def _give_up(folder: RunFolder, starts: int) -> str:
+    message = f"{starts} coordinators in a row were lost before anything was finished or decided"
+    _LOG.error("%s: %s", folder.id, message)
+    folder.write_state("failed", **folder.read_state()["progress"], message=message)
+    return "failed"
 
 
 def coordinate(folder: RunFolder, client: Any, *, retry_failed: bool, chain: str = "") -> str:
@@ -78,8 +102,8 @@ def coordinate(folder: RunFolder, client: Any, *, retry_failed: bool, chain: str
         )
     except (LeaseLostError, RunInterruptedError) as error:
         _LOG.warning("%s: %s", folder.id, error)
-        state: str = folder.read_state()["state"]
-        return state
+        left: str = folder.read_state()["state"]
+        return left
     if finished.fresh or not folder.report.is_file():
         write_report([Run(folder)], folder.report)
     return finished.state

@@ -192,7 +192,8 @@ def _run(
             replay.check(folder)
             if retry_failed:
                 replay.failed.clear()
-            return Driver(folder, order, datasets, journal, replay, lease.check).run(plan)
+            driver = Driver(folder, order, datasets, journal, replay, lease.check, lease.broken_off)
+            return driver.run(plan)
 
 
 def _journal(folder: RunFolder, replay: Replay, lease: Lease) -> Journal:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from mlfs_dask.errors import LeaseLostError, MlfsError, RunInterruptedError
 from mlfs_dask.jobs.agenda import Agenda
-from mlfs_dask.jobs.backends import Backend, InProcess, LocalProcesses, OnClient
+from mlfs_dask.jobs.backends import Backend, InProcess
 from mlfs_dask.jobs.cancel import cancel_flag, clear_cancel
 from mlfs_dask.jobs.data import names
 from mlfs_dask.jobs.digest import versions
@@ -56,6 +56,8 @@ class Driver:
         What the journal says so far; units it holds as failed are not tried again.
     guard
         Raises if this process may write the run no more.
+    broken_off
+        What became of the process that wrote the run before, if it did not leave of itself.
     """
 
     def __init__(
@@ -66,11 +68,13 @@ class Driver:
         journal: Journal,
         replay: Replay,
         guard: Callable[[], None],
+        broken_off: str = "",
     ) -> None:
         self._folder = folder
         self._order = order
         self._journal = journal
         self._guard = guard
+        self._broken_off = broken_off
         self._units = units_of(order.job, names(datasets))
         self._sizes = {dataset.name: Sizes.of(dataset) for dataset in datasets}
         self._addresses = {d.name: Address(d.path, d.digest) for d in datasets}
@@ -121,12 +125,15 @@ class Driver:
         return self._finish()
 
     def _backend(self, plan: Plan) -> Backend:
-        if self._order.client is not None:
-            return OnClient(self._order.client, self, self._session)
-        if plan.workers == 0:
+        run, client = self._order.job.run, self._order.client
+        if client is None and plan.workers == 0:
             return InProcess(self)
-        memory = self._order.job.run.memory_per_worker
-        return LocalProcesses(plan.workers, memory, self, self._session)
+        from mlfs_dask.jobs.on_cluster import LocalProcesses, OnClient, Share
+
+        if client is not None:
+            share = Share(priority=run.priority, most=run.most_at_once)
+            return OnClient(client, self, self._session, share)
+        return LocalProcesses(plan.workers, run.memory_per_worker, self, self._session)
 
     def _drive(self, agenda: Agenda, backend: Backend) -> None:
         """Hand out tasks while there are any, commit what comes back."""
@@ -300,7 +307,7 @@ class Driver:
             run=read_manifest(self._folder.manifest)["run"],
             units=len(self._units),
             done=len(self._done),
-            workers=plan.workers,
+            **self._place(plan),
             versions=versions(),
             plan={
                 "seconds": round(plan.seconds, 3),
@@ -308,8 +315,16 @@ class Driver:
                 "memory_limit_bytes": plan.memory_limit_bytes,
             },
         )
+        if self._broken_off:
+            self.incident(self._broken_off)
         for warning in plan.warnings:
             self.incident(warning)
+
+    def _place(self, plan: Plan) -> dict[str, Any]:
+        client = self._order.client
+        if client is None:
+            return {"workers": plan.workers}
+        return {"workers": len(client.scheduler_info(n_workers=-1)["workers"]), "cluster": True}
 
     def _say_stop(self, name: str) -> None:
         _LOG.warning("%s: stopping after the step in hand; once more stops at once", name)

@@ -39,12 +39,12 @@ class Lease:
         The folder ``owners`` of the run.
     number
         Taken by this process.
-    cut_off
-        Whether the owner before did not leave of itself, and may still be writing.
+    before
+        The owner before, as its file tells; empty if there was none.
     """
 
-    def __init__(self, owners: Path, number: int, *, cut_off: bool) -> None:
-        self.cut_off = cut_off
+    def __init__(self, owners: Path, number: int, before: dict[str, Any]) -> None:
+        self._before = before
         self._file = _owner_file(owners, number)
         self._next = _owner_file(owners, number + 1)
         self._ended = threading.Event()
@@ -53,6 +53,22 @@ class Lease:
     def __enter__(self) -> Self:
         self._heart.start()
         return self
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the owner before did not leave of itself, and may still be writing."""
+        return bool(self._before) and not self._before.get("left")
+
+    @property
+    def broken_off(self) -> str:
+        """In words that the owner before did not leave of itself; empty if it did."""
+        if not self.cut_off:
+            return ""
+        before, me = self._before, _me()
+        return (
+            f"process {before.get('pid')} on {before.get('host')} broke off without a word; "
+            f"process {me['pid']} on {me['host']} took the run over"
+        )
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
@@ -195,7 +211,7 @@ def _claim(owners: Path, facts: dict[str, Any]) -> Lease:
         owners.mkdir(exist_ok=True)
     while True:
         last = _last(owners)
-        before = _read(_owner_file(owners, last)) if last else {"left": True}
+        before = (_read(_owner_file(owners, last)) or {"pid": None}) if last else {}
         mine = _owner_file(owners, last + 1)
         with machine_faults("own the run", mine):
             try:
@@ -205,7 +221,7 @@ def _claim(owners: Path, facts: dict[str, Any]) -> Lease:
                 continue  # somebody was faster; the next number is after theirs
             for number in range(1, last):  # the one before stays: it must see that it is not last
                 _owner_file(owners, number).unlink(missing_ok=True)
-        return Lease(owners, last + 1, cut_off=not before.get("left"))
+        return Lease(owners, last + 1, before)
 
 
 def _last(owners: Path) -> int:

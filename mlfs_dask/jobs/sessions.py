@@ -21,7 +21,9 @@ class Session(Struct, frozen=True, kw_only=True):
     seconds
         Between them.
     workers
-        Worker processes it started; 0: it worked itself.
+        Worker processes it started, 0: it worked itself; or those of the cluster when it began.
+    cluster
+        Whether it was on a cluster that others had started.
     done_before, done, failed
         Units that were finished before it, that it finished, and that failed in it.
     steps
@@ -37,6 +39,7 @@ class Session(Struct, frozen=True, kw_only=True):
     ended: str
     seconds: float
     workers: int
+    cluster: bool
     done_before: int
     done: int
     failed: int
@@ -75,11 +78,34 @@ def read_sessions(folder: RunFolder) -> list[Session]:
     return [Session(seconds=_seconds(facts), **facts) for facts in found]
 
 
+def fruitless_starts(folder: RunFolder) -> int:
+    """How often a run was begun or taken up since something was last decided or finished.
+
+    Parameters
+    ----------
+    folder
+        The run; may be running.
+
+    Raises
+    ------
+    RunFolderError
+        The journal was changed.
+    """
+    count = 0
+    for event, _ in iter_journal(folder.journal):
+        if event["event"] == "start":
+            count += 1
+        elif event["event"] in ("step", "unit", "failed"):
+            count = 0
+    return count
+
+
 def _begun(event: dict[str, Any]) -> dict[str, Any]:
     return {
         "started": event["time"],
         "ended": event["time"],
         "workers": event["workers"],
+        "cluster": event.get("cluster", False),
         "done_before": event["done"],
         "done": 0,
         "failed": 0,

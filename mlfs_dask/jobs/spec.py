@@ -217,6 +217,18 @@ class Run(_Table, frozen=True, kw_only=True):
     memory_per_worker: Annotated[
         str | None, Meta(description="Limit of a worker, for example '4 GiB'.")
     ] = None
+    priority: Annotated[
+        int,
+        Meta(
+            ge=-100,
+            le=100,
+            description="On a cluster that several jobs share: those with a higher one go first.",
+        ),
+    ] = 0
+    most_at_once: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Tasks on a cluster at the same time, at most; by default no limit."),
+    ] = None
 
 
 class InputFile(_Table, frozen=True, kw_only=True):

@@ -10,20 +10,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
 from mlfs_dask.errors import ClusterError
 from mlfs_dask.jobs import lease
+from mlfs_dask.jobs.clusters.settings import ALLOWED_FAILURES, COORDINATOR, COORDINATOR_SHARE
 from mlfs_dask.jobs.coordinator import prepare_run
 from mlfs_dask.jobs.order import Order
 from mlfs_dask.jobs.rundir import RunFolder
 
 _LOG = logging.getLogger(__name__)
-RESOURCE: Final = "COORD"
-"""Workers that declare it are the ones that hold coordinators, one each per unit declared."""
-ENOUGH_FAILURES: Final = 10
+_FIRST: Final = 1000
+"""Priority of a coordinator: above all units, whatever their jobs ask for."""
 
 
 class Submitted(Struct, frozen=True, kw_only=True):
@@ -44,7 +44,13 @@ class Submitted(Struct, frozen=True, kw_only=True):
     state: str
 
 
-def submit(order: Order, see_through: Callable[[str, int], Any]) -> Submitted:
+SeeThrough: TypeAlias = Callable[[str, int, int], Any]
+"""What the coordinator's task calls: with the path of the run folder, the number of the chain's
+first owner (see `mlfs_dask.jobs.lease`) and the number that the task's own owner will have unless
+the task was begun before. Importable on the cluster."""
+
+
+def submit(order: Order, see_through: SeeThrough) -> Submitted:
     """Make the run of a job and hand it to the cluster.
 
     Parameters
@@ -52,8 +58,7 @@ def submit(order: Order, see_through: Callable[[str, int], Any]) -> Submitted:
     order
         The job; its client is connected to the cluster.
     see_through
-        What the coordinator's task calls with the path of the run folder and the number of its
-        first owner (see `mlfs_dask.jobs.lease`); importable there.
+        What the coordinator's task calls.
 
     Raises
     ------
@@ -76,7 +81,9 @@ def submit(order: Order, see_through: Callable[[str, int], Any]) -> Submitted:
     return Submitted(run=folder.id, folder=str(folder.path.absolute()), state=state)
 
 
-def hand_over(folder: RunFolder, client: Any, see_through: Callable[[str, int], Any]) -> None:
+def hand_over(
+    folder: RunFolder, client: Any, see_through: SeeThrough, *, chain: int | None = None
+) -> None:
     """Have a run seen through by a task of a cluster.
 
     Parameters
@@ -87,24 +94,28 @@ def hand_over(folder: RunFolder, client: Any, see_through: Callable[[str, int], 
         Connected to the cluster; it may close at once.
     see_through
         As in `submit`.
+    chain
+        Number of the chain's first owner; by default this one begins a chain.
     """
     from distributed import fire_and_forget
 
     number = lease.next_number(folder.path)
-    folder.write_state("queued", **folder.read_state()["progress"])
+    if chain is None:
+        folder.write_state("queued", **folder.read_state()["progress"])
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    holders = any(RESOURCE in worker.get("resources", {}) for worker in workers)
+    holders = any(COORDINATOR in worker.get("resources", {}) for worker in workers)
     if not holders:
-        _LOG.info("no worker declares the resource %s: any of them may coordinate", RESOURCE)
+        _LOG.info("no worker declares the resource %s: any of them may coordinate", COORDINATOR)
     future = client.submit(
         see_through,
         str(folder.path.absolute()),
+        chain or number,
         number,
         # A second submission of a run that waits is the same task, not another one.
         key=f"mlfs-coordinator-{folder.id}-{number}",
         pure=False,
-        resources={RESOURCE: 1} if holders else None,
-        priority=1,
+        resources={COORDINATOR: COORDINATOR_SHARE} if holders else None,
+        priority=_FIRST,
     )
     fire_and_forget(future)
 
@@ -132,13 +143,13 @@ def _sees(path: str) -> bool:
 
 def _warn_of_few_failures(client: Any) -> None:
     allowed = client.run_on_scheduler(_allowed_failures)
-    if allowed < ENOUGH_FAILURES:
+    if allowed < ALLOWED_FAILURES:
         _LOG.warning(
             "the scheduler gives a task up after %d lost workers: set "
             "distributed.scheduler.allowed-failures to %d or more, so that a coordinator outlives "
             "them",
             allowed,
-            ENOUGH_FAILURES,
+            ALLOWED_FAILURES,
         )
 
 

@@ -125,15 +125,20 @@ def read_progress(run: Run) -> Progress:
 def _where(run: Run, sessions: Sequence[Session]) -> str:
     workers = {unit["worker"] for unit in run.timings["units"]} - {_LOST}
     hosts = sorted({worker.rpartition(":")[0] for worker in workers})
-    how = sorted({session.workers for session in sessions})
-    kind = " and ".join(
-        "in one process" if count == 0 else f"on {count} worker process{'es' * (count > 1)}"
-        for count in how
-    )
+    how = sorted({(session.cluster, session.workers) for session in sessions})
+    kind = " and ".join(dict.fromkeys(_place(*each) for each in how))
     machine = run.manifest.get("machine", {})
     built = " ".join(str(machine[key]) for key in ("system", "processor") if key in machine)
     on = f"; {words.plural(len(hosts), 'machine')}: {words.listed(hosts, 8)}" if hosts else ""
     return f"{kind or 'nowhere yet'}{on}{f' ({built})' if built else ''}"
+
+
+def _place(cluster: bool, workers: int) -> str:
+    if cluster:
+        return "on a Dask cluster"
+    if workers == 0:
+        return "in one process"
+    return f"on {workers} worker process{'es' * (workers > 1)}"
 
 
 def _lasted(sessions: Sequence[Session], work: float) -> str:
@@ -151,10 +156,16 @@ def _session(session: Session, state: str, *, last: bool) -> SessionRow:
     return SessionRow(
         started=session.started[:19].replace("T", " "),
         lasted=show_seconds(session.seconds),
-        where="in one process" if session.workers == 0 else words.plural(session.workers, "worker"),
+        where=_where_of(session),
         units=f"{session.done:,} done, {session.done_before:,} before{failed}",
         end=session.end or broken,
     )
+
+
+def _where_of(session: Session) -> str:
+    if session.workers == 0 and not session.cluster:
+        return "in one process"
+    return f"{words.plural(session.workers, 'worker')}{' of a cluster' if session.cluster else ''}"
 
 
 def _failures(failures: Sequence[FailedUnit]) -> list[FailureRow]:

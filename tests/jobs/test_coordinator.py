@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mlfs_dask.errors import MachineError, NotFoundError, RunFolderError, RunInterruptedError
-from mlfs_dask.jobs import backends, lock
+from mlfs_dask.jobs import lock
 from mlfs_dask.jobs.evaluation import COLUMNS
 from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.rundir import find_run
@@ -347,9 +347,10 @@ def test_small_jobs_in_process_import_no_dask(tiny_store, tmp_path):
 
 
 def test_a_lost_task_fails_its_units_only():
+    from mlfs_dask.jobs import on_cluster
     from mlfs_dask.jobs.units import Unit
 
     unit = Unit(kind="select", dataset="d", selector="s")
-    outcome = backends._lost(unit, RuntimeError("KilledWorker"))
+    outcome = on_cluster._lost(unit, RuntimeError("KilledWorker"))
     assert outcome.payload is None
     assert outcome.failure.message == "KilledWorker"

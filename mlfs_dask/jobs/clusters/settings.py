@@ -8,7 +8,10 @@ from typing import Any, Final
 from mlfs_dask.resources import declaration
 
 COORDINATOR: Final = "COORD"
-"""Resource of a worker that lets it hold a coordinator; one at a time where it has one of it."""
+"""Resource of a worker that lets it hold coordinators; eight at a time where it has one of it."""
+
+COORDINATOR_SHARE: Final = 0.125
+"""What a coordinator takes of it: little, since it waits more than it works."""
 
 ONE_THREAD: Final[Mapping[str, str]] = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"

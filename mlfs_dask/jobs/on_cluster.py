@@ -1,0 +1,332 @@
+"""Tasks on the workers of a Dask cluster: one that is there already, or one of this machine.
+
+Any of its workers may die at any time. Dask starts what they had in hand anew; here such tasks get
+the decisions made since, and a task that Dask gives up is tried once more with nothing beside it,
+since a worker that dies takes along tasks that did it no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import queue
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+from msgspec import Struct
+
+from mlfs_dask.errors import RunInterruptedError
+from mlfs_dask.jobs.backends import Listener
+from mlfs_dask.jobs.clusters.settings import ALLOWED_FAILURES, ONE_THREAD
+from mlfs_dask.jobs.sizes import parse_bytes, show_bytes
+from mlfs_dask.jobs.steps import Steps
+from mlfs_dask.jobs.work import (
+    Outcome,
+    Task,
+    describe,
+    run_whole_task,
+    stop_session,
+    topic_of,
+)
+
+_QUEUED_PER_THREAD: Final = 2
+_COUNT_SECONDS: Final = 2.0
+_LOOK_SECONDS: Final = 0.2
+_START_TIMEOUT: Final = "180s"  # starting processes on a machine that is busy with other things
+_YOUNG_SECONDS: Final = 60.0
+_LOG = logging.getLogger(__name__)
+
+
+class Share(Struct, frozen=True, kw_only=True):
+    """A run's part of a cluster that others use too.
+
+    Attributes
+    ----------
+    priority
+        Tasks of a run with a higher one go first.
+    most
+        Tasks at the same time, at most; None for no limit.
+    """
+
+    priority: int = 0
+    most: int | None = None
+
+
+class OnClient:
+    """Tasks on the cluster of a Dask client, which stays as it is.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        A connected client. The tasks go through a connection of their own: a client has one handler
+        for a topic, and several runs, or its owner, may want to hear of the same.
+    listener
+        The coordinator.
+    session
+        As in the tasks.
+    share
+        How much of the cluster the run may have.
+
+    Notes
+    -----
+    Among runs of the same priority, one goes first until its tasks took a minute together: a short
+    job need not wait for a long one. After that they take turns, since each keeps only few tasks in
+    the queue and Dask takes them in the order they came.
+    """
+
+    def __init__(
+        self, client: Any, listener: Listener, session: str, share: Share | None = None
+    ) -> None:
+        self._given = client
+        self._client: Any = None
+        self._stack = ExitStack()
+        self._listener = listener
+        self._session = session
+        self._share = share or Share()
+        self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._tasks: dict[str, tuple[Task, Any]] = {}
+        self._suspects: deque[Task] = deque()
+        self._alone = False
+        self._took = 0.0
+        self._n_workers = self._n_threads = 0
+        self._counted = self._told_to_stop = -math.inf
+        self._memory: dict[str, int] = {}
+        self.description = "on a Dask cluster"
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._client = stack.enter_context(self._connect(stack))
+            self._client.subscribe_topic(topic_of(self._session), self._on_steps)
+            self._client.subscribe_topic("all", self._on_event)
+            self._client.subscribe_topic("worker-restart-memory", self._on_memory)
+            self._stack = stack.pop_all()
+        return self
+
+    def _connect(self, stack: ExitStack) -> Any:
+        from distributed import Client
+
+        return Client(
+            self._given.scheduler.address,
+            security=self._given.security,
+            set_as_default=False,
+            name="mlfs-units",
+        )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._tasks and self._client.status == "running":
+            self._stop_workers()  # left behind by an error: a worker must not go on for nobody
+        self._tasks.clear()
+        self._stack.__exit__(kind, error, trace)
+
+    def _on_steps(self, event: tuple[float, Any]) -> None:
+        self._inbox.put(("steps", event[1]))
+
+    def _on_event(self, event: tuple[float, Any]) -> None:
+        message = event[1]
+        if not isinstance(message, dict) or message.get("action") != "remove-worker":
+            return
+        if not message.get("expected", False):
+            self._inbox.put(("lost", message))
+
+    def _on_memory(self, event: tuple[float, Any]) -> None:
+        self._inbox.put(("memory", event[1]))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether workers would run dry soon, and the run may have more of them."""
+        self._count()
+        most = _QUEUED_PER_THREAD * max(1, self._n_threads)
+        if self._share.most is not None:
+            most = min(most, self._share.most)
+        return not self._alone and len(self._tasks) < most
+
+    def _count(self) -> None:
+        """Count workers and their threads, now and then: asking costs a round trip."""
+        now = time.monotonic()
+        if now - self._counted > _COUNT_SECONDS:
+            self._counted = now
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            self._n_workers = len(workers)
+            self._n_threads = sum(worker["nthreads"] for worker in workers)
+
+    @property
+    def n_in_flight(self) -> int:
+        """Tasks not collected yet."""
+        return len(self._tasks) + len(self._suspects)
+
+    def submit(self, task: Task) -> None:
+        """Send a task to the cluster."""
+        key = f"units-{task.name}-{uuid.uuid4().hex[:8]}"
+        young = self._took < _YOUNG_SECONDS
+        future = self._client.submit(
+            run_whole_task, task, key=key, pure=False, priority=2 * self._share.priority + young
+        )
+        self._tasks[key] = (task, future)
+        future.add_done_callback(lambda future: self._inbox.put(("ended", future)))
+
+    def collect(self) -> Iterator[Outcome]:
+        """Outcomes of the next task that ends, wherever it ran."""
+        if not self._tasks and self._suspects:
+            self._alone = True
+            self.submit(self._listener.renewed(self._suspects.popleft()))
+        while self._tasks:
+            if self._listener.should_stop():
+                self._stop()
+            try:
+                kind, content = self._inbox.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                continue
+            if kind == "steps":
+                for steps in content:
+                    self._listener.steps(msgspec.convert(steps, Steps))
+            elif kind == "memory":
+                self._memory[content["worker"]] = content["rss"]
+            elif kind == "lost":
+                self._worker_lost(content)
+            elif content.key in self._tasks:
+                yield from self._outcomes(content)
+                return
+
+    def _outcomes(self, future: Any) -> list[Outcome]:
+        from distributed import KilledWorker
+
+        task, _ = self._tasks.pop(future.key)
+        alone, self._alone = self._alone, False
+        try:
+            outcomes: list[Outcome] = future.result()
+        except CancelledError as error:  # nobody here cancels what is still among the tasks
+            raise RunInterruptedError(
+                "the cluster was lost: its scheduler is gone or out of reach",
+                hint="What is finished is kept; go on with it on another cluster.",
+            ) from error
+        except Exception as error:  # the task itself catches what its units raise
+            if isinstance(error, KilledWorker) and not alone:
+                return self._suspect(task)
+            _LOG.warning("task %s was lost: %s", task.name, error)
+            outcomes = [_lost(unit, error) for unit in task.units]
+        future.release()
+        self._took += sum(outcome.seconds for outcome in outcomes)
+        return outcomes
+
+    def _suspect(self, task: Task) -> list[Outcome]:
+        """Lay a task aside, to be tried unit by unit when nothing else is in hand."""
+        self._suspects += [msgspec.structs.replace(task, units=(unit,)) for unit in task.units]
+        for unit in task.units:
+            self._listener.incident(
+                f"each worker that had {unit} in hand was lost: it is tried again at the end, "
+                "with nothing beside it"
+            )
+        return []
+
+    def _worker_lost(self, message: dict[str, Any]) -> None:
+        """Note it; the scheduler starts its tasks anew, here they get the decisions made since."""
+        lost = [key for key in message["processing-tasks"] if key in self._tasks]
+        self._counted = -math.inf
+        self._count()
+        memory = self._memory.pop(message["worker"], None)
+        why = f": it used {show_bytes(memory)} of memory, above its limit," if memory else ""
+        left = "" if self._n_workers else "; no worker is left, the run waits for one"
+        count = f"{len(lost)} task{'' if len(lost) == 1 else 's'}"
+        self._listener.incident(
+            f"worker {message['worker']} was lost{why} with {count} in hand"
+            f"{', to start anew' if lost else ''}{left}"
+        )
+        for key in lost:
+            task, future = self._tasks[key]
+            renewed = self._listener.renewed(task)
+            if renewed.decided != task.decided:
+                del self._tasks[key]
+                future.cancel()
+                self.submit(renewed)
+
+    def _stop(self) -> None:
+        """Have tasks end after the step in hand; those that no worker has end at once."""
+        self._count()
+        self._suspects.clear()
+        if self._n_workers == 0:
+            self._tasks.clear()
+        elif time.monotonic() - self._told_to_stop > _COUNT_SECONDS:
+            self._stop_workers()
+
+    def _stop_workers(self) -> None:
+        """Tell the workers there are; others may come and get tasks, so once is not enough."""
+        self._told_to_stop = time.monotonic()
+        self._client.run(stop_session, self._session, wait=False, on_error="ignore")
+
+
+class LocalProcesses(OnClient):
+    """Worker processes on this machine, one thread each, reachable from this machine only.
+
+    Parameters
+    ----------
+    n_workers
+        Number of processes.
+    memory_per_worker
+        For example ``"4 GiB"``; by default an equal share of the machine's.
+    listener, session
+        As in `OnClient`.
+    """
+
+    def __init__(
+        self,
+        n_workers: int,
+        memory_per_worker: str | None,
+        listener: Listener,
+        session: str,
+    ) -> None:
+        super().__init__(None, listener, session)
+        self._wanted = n_workers
+        self._memory_limit = parse_bytes(memory_per_worker) if memory_per_worker else "auto"
+        plural = "" if n_workers == 1 else "es"
+        self.description = f"on {n_workers} worker process{plural} of this machine"
+
+    def _connect(self, stack: ExitStack) -> Any:
+        import dask
+        from distributed import Client, LocalCluster
+
+        from mlfs_dask.jobs.worker_setup import WorkerSetup
+
+        settings = {
+            "distributed.nanny.environ": dict(ONE_THREAD),
+            "distributed.logging.distributed": "error",
+            "distributed.comm.timeouts.connect": _START_TIMEOUT,
+            "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
+        }
+        stack.enter_context(dask.config.set(settings))
+        cluster = stack.enter_context(
+            LocalCluster(
+                n_workers=self._wanted,
+                processes=True,
+                threads_per_worker=1,
+                memory_limit=self._memory_limit,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.ERROR,
+            )
+        )
+        client = Client(cluster, set_as_default=False)
+        client.register_plugin(WorkerSetup())
+        return client
+
+
+def _lost(unit: Any, error: Exception) -> Outcome:
+    failure = describe(error)
+    if failure.error == "KilledWorker":
+        failure = msgspec.structs.replace(
+            failure,
+            hint="Incidents and the workers' logs say what they died of. Was it memory? Then give "
+            "workers more, or fewer of them, and `mlfs resume --retry-failed`.",
+        )
+    return Outcome(unit=unit, payload=None, failure=failure, seconds=0.0, worker="lost")
