@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfs_dask.cli.output import json_option, print_json, print_table
+from mlfs_dask.cli.runs import runs_option
 from mlfs_dask.cli.where import cluster_options, target_of
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def cluster() -> None:
 @click.option("--insecure", is_flag=True, help="Let other machines connect without TLS. Dangerous.")
 @click.option("--profile", metavar="NAME", help="Take sizes from a profile of kind 'local'.")
 @dir_option
+@runs_option
 @json_option
 def start(folder: Path | None, profile: str | None, as_json: bool, **given: Any) -> None:
     """Start a scheduler and workers that go on when this command and its terminal are gone.
@@ -86,6 +88,7 @@ def start(folder: Path | None, profile: str | None, as_json: bool, **given: Any)
         print_json(_document(record, place.path, place.scheduler_file))
         return
     click.echo(f"{_sizes(record)} at {record.address}, {_protection(record)}")
+    click.echo(f"runs:      {record.dashboard}/mlfs")
     click.echo(f"dashboard: {record.dashboard}/status")
     click.echo(f"state:     {place.path}")
     click.echo(f"use it:    mlfs run JOB --scheduler-file {_quoted(place.scheduler_file)}")
@@ -116,6 +119,7 @@ def _order(profile: Any, given: dict[str, Any]) -> ClusterOrder:
         memory_bytes=None if memory is None else _bytes(memory),
         files=_files(given),
         insecure=given["insecure"],
+        runs=given["runs"],
     )
 
 

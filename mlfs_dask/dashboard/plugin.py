@@ -15,11 +15,10 @@ from mlfs_dask.dashboard.board import Board
 from mlfs_dask.dashboard.handlers import routes
 from mlfs_dask.dashboard.links import MOUNT
 from mlfs_dask.dashboard.workers import Watch
+from mlfs_dask.jobs.clusters.settings import DASHBOARD_RUNS
 from mlfs_dask.jobs.rundir import runs_folder
 
 _LOG = logging.getLogger(__name__)
-SETTING: Final = "mlfs.dashboard.runs"
-"""Dask setting with the folders of runs: a path, or a list of them."""
 _SAMPLE_MILLISECONDS: Final = 1000
 _LOOPBACK: Final = ("127.", "::1", "localhost")
 
@@ -106,7 +105,7 @@ def served_folders(given: Iterable[str] = ()) -> tuple[Path, ...]:
     >>> served_folders(["/shared/runs"])
     (PosixPath('/shared/runs'),)
     """
-    found = tuple(given) or dask.config.get(SETTING, None) or (str(runs_folder()),)
+    found = tuple(given) or dask.config.get(DASHBOARD_RUNS, None) or (str(runs_folder()),)
     if isinstance(found, str):
         found = (found,)
     return tuple(Path(folder).absolute() for folder in dict.fromkeys(map(str, found)))

@@ -27,9 +27,18 @@ class Listener(Protocol):
 
 
 class Backend(Protocol):
-    """Runs tasks; a context manager that starts and stops what it needs."""
+    """Runs tasks; a context manager that starts and stops what it needs.
+
+    Attributes
+    ----------
+    description
+        Where, in words.
+    page
+        Address of the run's page while it runs; empty if there is none.
+    """
 
     description: str
+    page: str
 
     def __enter__(self) -> Self:
         """Start."""
@@ -67,6 +76,7 @@ class InProcess:
     """
 
     description = "in this process"
+    page = ""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener

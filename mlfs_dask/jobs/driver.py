@@ -133,12 +133,16 @@ class Driver:
         if client is not None:
             share = Share(priority=run.priority, most=run.most_at_once)
             return OnClient(client, self, self._session, share)
-        return LocalProcesses(plan.workers, run.memory_per_worker, self, self._session)
+        return LocalProcesses(
+            plan.workers, run.memory_per_worker, self, self._session, self._folder.path
+        )
 
     def _drive(self, agenda: Agenda, backend: Backend) -> None:
         """Hand out tasks while there are any, commit what comes back."""
         with backend:
             _LOG.info("%s: running %s", self._folder.id, backend.description)
+            if backend.page:
+                _LOG.info("%s: its page, while it runs: %s", self._folder.id, backend.page)
             self._order.progress.start(
                 self._folder.id,
                 done=len(self._done),

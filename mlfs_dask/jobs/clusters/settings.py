@@ -18,6 +18,12 @@ ONE_THREAD: Final[Mapping[str, str]] = dict.fromkeys(
 )
 """Environment of a worker: its tasks fill the cores, so libraries shall not."""
 
+DASHBOARD: Final = "mlfs_dask.dashboard.preload"
+"""Module that gives a scheduler its pages of runs: named, not imported, since it lies above."""
+
+DASHBOARD_RUNS: Final = "mlfs.dashboard.runs"
+"""Setting that tells it which folders of runs to show."""
+
 ALLOWED_FAILURES: Final = 10
 """Workers that a task may lose before the scheduler gives it up: what a night of work needs."""
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
@@ -26,11 +27,13 @@ from mlfs_dask.jobs.clusters.certificates import make_certificates
 from mlfs_dask.jobs.clusters.record import ClusterFolder, ClusterRecord, refuse_other_host
 from mlfs_dask.jobs.clusters.settings import (
     COORDINATOR,
+    DASHBOARD,
     ONE_THREAD,
     as_environment,
     dask_settings,
 )
 from mlfs_dask.jobs.clusters.tls import TlsFiles
+from mlfs_dask.jobs.rundir import runs_folder
 from mlfs_dask.jobs.sizes import show_bytes
 from mlfs_dask.storage.atomic import remove
 
@@ -66,6 +69,8 @@ class ClusterOrder:
         Certificates to use instead of making some.
     insecure
         Whether other machines may connect without TLS.
+    runs
+        Folder whose runs the scheduler shows; default as all commands find it.
     """
 
     workers: int | None = None
@@ -76,6 +81,7 @@ class ClusterOrder:
     tls: bool | None = None
     files: TlsFiles | None = None
     insecure: bool = False
+    runs: Path | None = None
 
 
 def start_cluster(folder: ClusterFolder, order: ClusterOrder) -> ClusterRecord:
@@ -206,6 +212,7 @@ def _start_scheduler(
         *("scheduler", "--host", f"{protocol}://{host}", "--port", str(order.port)),
         *("--scheduler-file", str(folder.scheduler_file)),
         *("--dashboard-address", f"{_LOOPBACK}:0"),
+        *("--preload", DASHBOARD, "--runs", str((order.runs or runs_folder()).absolute())),
     ]
     record = _spawn("scheduler", words, folder, record)
     facts = _wait_for_scheduler(folder, record)
