@@ -16,15 +16,22 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
 from mlfs_dask.errors import RunInterruptedError
 from mlfs_dask.jobs.backends import Listener
-from mlfs_dask.jobs.clusters.settings import ALLOWED_FAILURES, ONE_THREAD
+from mlfs_dask.jobs.clusters.settings import (
+    ALLOWED_FAILURES,
+    DASHBOARD,
+    DASHBOARD_RUNS,
+    ONE_THREAD,
+)
 from mlfs_dask.jobs.sizes import parse_bytes, show_bytes
 from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.work import (
@@ -99,6 +106,7 @@ class OnClient:
         self._counted = self._told_to_stop = -math.inf
         self._memory: dict[str, int] = {}
         self.description = "on a Dask cluster"
+        self.page = ""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -277,6 +285,8 @@ class LocalProcesses(OnClient):
         For example ``"4 GiB"``; by default an equal share of the machine's.
     listener, session
         As in `OnClient`.
+    run
+        Folder of the run, for its page.
     """
 
     def __init__(
@@ -285,9 +295,11 @@ class LocalProcesses(OnClient):
         memory_per_worker: str | None,
         listener: Listener,
         session: str,
+        run: Path,
     ) -> None:
         super().__init__(None, listener, session)
         self._wanted = n_workers
+        self._run = run
         self._memory_limit = parse_bytes(memory_per_worker) if memory_per_worker else "auto"
         plural = "" if n_workers == 1 else "es"
         self.description = f"on {n_workers} worker process{plural} of this machine"
@@ -303,6 +315,8 @@ class LocalProcesses(OnClient):
             "distributed.logging.distributed": "error",
             "distributed.comm.timeouts.connect": _START_TIMEOUT,
             "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
+            "distributed.scheduler.preload": [*_preloads(), DASHBOARD],
+            DASHBOARD_RUNS: [str(self._run.parent.absolute())],
         }
         stack.enter_context(dask.config.set(settings))
         cluster = stack.enter_context(
@@ -316,9 +330,19 @@ class LocalProcesses(OnClient):
                 silence_logs=logging.ERROR,
             )
         )
+        server = cluster.scheduler.http_server
+        self.page = f"http://127.0.0.1:{server.port}/mlfs/runs/{quote(self._run.name)}"
         client = Client(cluster, set_as_default=False)
         client.register_plugin(WorkerSetup())
         return client
+
+
+def _preloads() -> list[str]:
+    """What the user has schedulers load; not a second time what is added here."""
+    import dask
+
+    given = dask.config.get("distributed.scheduler.preload")
+    return [name for name in ([given] if isinstance(given, str) else given) if name != DASHBOARD]
 
 
 def _lost(unit: Any, error: Exception) -> Outcome:
