@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mlfs_dask.cli.append import append
 from mlfs_dask.cli.export import export
 from mlfs_dask.cli.output import json_option, print_json, print_table
 
@@ -31,7 +32,7 @@ tile_option = click.option(
 
 @click.group()
 def data() -> None:
-    """Stores of data: make, look at, check, export.
+    """Stores of data: make, add features to, look at, check, export.
 
     \b
     Example:
@@ -40,6 +41,7 @@ def data() -> None:
     """
 
 
+data.add_command(append)
 data.add_command(export)
 
 
@@ -229,6 +231,11 @@ def _print_description(facts: Description) -> None:
         "shared by split": f"{facts.rows_shared_by_split:,} of {facts.split['test']:,} test rows",
         "digest": facts.digest,
     }
+    if facts.blocks or facts.closed:
+        plural = "" if len(facts.blocks) == 1 else "s"
+        sizes = f", of {', '.join(map(str, facts.blocks))} features" if facts.blocks else ""
+        state = "closed, no more will come" if facts.closed else "open for more"
+        lines["appended"] = f"{len(facts.blocks)} block{plural}{sizes} ({state})"
     if facts.cost is not None:
         lines["cost"] = ", ".join(f"{key} {value:g}" for key, value in facts.cost.items())
     for file in facts.source:

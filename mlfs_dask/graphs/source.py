@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
-from mlfs_dask.errors import InputError, StoreError
+from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.backing import ArrayBacking, Backing, DaskBacking, TileItem
 from mlfs_dask.graphs.inputs import Block, as_block, as_labels, feature_vector, fill_missing
 from mlfs_dask.graphs.missing import MissingCells
@@ -343,12 +343,7 @@ def _read_tile(
     """Rows of a store with their missing cells taken away, once for all folds."""
     dataset = _opened.get((address, digest))
     if dataset is None:
-        dataset = open_dataset(address)
-        if dataset.digest != digest:
-            raise StoreError(
-                f"{address} was replaced by other data while it was in use",
-                hint="Start the run again on the new store.",
-            )
+        dataset = open_dataset(address, digest)
         _opened[address, digest] = dataset
 
     def load() -> Block:

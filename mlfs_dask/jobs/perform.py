@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from mlfs_dask import registry
 from mlfs_dask._typing import IntArray, ProblemOrders
-from mlfs_dask.errors import StoreError
 from mlfs_dask.evaluate import protocol
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.jobs.options import options_of
@@ -216,11 +215,4 @@ def _make(kind: registry.Kind, method: Method | Prefilter, stream: np.random.See
 
 @lru_cache(maxsize=8)
 def _open(address: Address) -> Dataset:
-    dataset = open_dataset(address.path)
-    if dataset.digest != address.digest:
-        raise StoreError(
-            f"{address.path} holds other data than at the start of the run",
-            hint="Put the old store back, or start the job again with --force.",
-            path=address.path,
-        )
-    return dataset
+    return open_dataset(address.path, address.digest)

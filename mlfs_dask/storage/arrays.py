@@ -42,30 +42,56 @@ def write_arrays(
     attributes
         Attributes beyond those that follow from the rows; at least ``name``.
     """
-    facts = {**_attributes(header, intake, tile), **attributes}
+    facts = {
+        **_attributes(header, intake),
+        "n_labels": header.n_labels,
+        "label_sets": intake.label_sets,
+        "tile": tile,
+        **attributes,
+    }
     root = zarr.create_group(store, zarr_format=3, attributes=facts)
+    _write_features(root, header, intake, tile)
+    _write_rows(root, "Y", intake.labels, np.dtype(np.uint8), tile)
+    _write_rows(root, "split", intake.split, np.dtype(np.uint8), tile, flat=True)
+    _write_names(root, "label_names", header.label_names)
+
+
+def write_block_arrays(
+    block: Path, header: TableHeader, intake: Intake, tile: int, attributes: Mapping[str, Any]
+) -> None:
+    """Write all arrays and attributes of a block of features.
+
+    Parameters
+    ----------
+    block
+        Its folder, which holds nothing of Zarr yet.
+    header, intake, tile
+        As in `write_arrays`; labels and split are left out.
+    attributes
+        Attributes beyond those that follow from the rows.
+    """
+    facts = {**_attributes(header, intake), **attributes}
+    root = zarr.create_group(block, zarr_format=3, attributes=facts)
+    _write_features(root, header, intake, tile)
+
+
+def _write_features(root: zarr.Group, header: TableHeader, intake: Intake, tile: int) -> None:
     if header.is_sparse:
         _write_sparse(root, header, intake, tile)
     else:
         _write_rows(root, "X", intake.values, intake.x_dtype, tile)
-    _write_rows(root, "Y", intake.labels, np.dtype(np.uint8), tile)
-    _write_rows(root, "split", intake.split, np.dtype(np.uint8), tile, flat=True)
     _write_whole(root, "feature_kind", header.feature_kind)
     if header.feature_cost is not None:
         _write_whole(root, "feature_cost", header.feature_cost.astype(np.float64))
     _write_names(root, "feature_names", header.feature_names)
-    _write_names(root, "label_names", header.label_names)
 
 
-def _attributes(header: TableHeader, intake: Intake, tile: int) -> dict[str, Any]:
+def _attributes(header: TableHeader, intake: Intake) -> dict[str, Any]:
     return {
         "mlfs_format": FORMAT,
         "n_samples": intake.n_rows,
         "n_features": header.n_features,
-        "n_labels": header.n_labels,
         "source": [msgspec.to_builtins(file) for file in header.source],
-        "label_sets": intake.label_sets,
-        "tile": tile,
         "digest": intake.digest,
         "categories": {str(f): list(header.categories[f]) for f in sorted(header.categories)},
         "notes": list(header.notes),

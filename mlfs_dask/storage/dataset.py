@@ -10,7 +10,7 @@ from mlfs_dask.storage.store import Dataset, open_store
 __all__ = ["Dataset", "open_dataset"]
 
 
-def open_dataset(path_or_name: str | Path) -> Dataset:
+def open_dataset(path_or_name: str | Path, digest: str | None = None) -> Dataset:
     """Open a store.
 
     Parameters
@@ -18,6 +18,9 @@ def open_dataset(path_or_name: str | Path) -> Dataset:
     path_or_name
         Path of a store, or a name: ``NAME.zarr`` in ``$MLFS_STORES`` (else ``./storage/stores``).
         A name of the catalogue that has no store yet is ingested first from ``$MLFS_DATA``.
+    digest
+        The store as it was when it had this digest, without the blocks of features that were
+        appended later. By default with all of them.
 
     Returns
     -------
@@ -28,7 +31,7 @@ def open_dataset(path_or_name: str | Path) -> Dataset:
     NotFoundError
         Neither a store nor a name of the catalogue; or its files are not at hand.
     StoreError
-        Not a finished store, or one of another format version.
+        Not a finished store, or one of another format version; or it never had this digest.
     StoreCorruptError
         The store lost or changed bytes.
 
@@ -45,4 +48,4 @@ def open_dataset(path_or_name: str | Path) -> Dataset:
     ...     dataset.X[0:2].tolist()
     [[1.0, 0.0], [0.0, 2.5]]
     """
-    return open_store(resolve_store(str(path_or_name)))
+    return open_store(resolve_store(str(path_or_name)), digest)

@@ -56,6 +56,10 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
         ``"none"``, ``"train"``, ``"test"`` -> number of samples.
     rows_shared_by_split
         Test samples with the feature values and the labels of some training sample.
+    blocks
+        Number of features of each block that was appended.
+    closed
+        Whether no further block will come.
     dtype, is_sparse, tile, bytes_on_disk
         How it is stored.
     cost
@@ -86,6 +90,8 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     duplicate_rows: int
     split: dict[str, int]
     rows_shared_by_split: int
+    blocks: list[int]
+    closed: bool
     dtype: str
     is_sparse: bool
     tile: int
@@ -190,6 +196,8 @@ def _identity(dataset: Dataset) -> dict[str, Any]:
         "n_features": dataset.n_features,
         "n_labels": dataset.n_labels,
         "split": {name: int(parts[code]) for name, code in names.items()},
+        "blocks": list(dataset.block_sizes),
+        "closed": dataset.is_closed,
         "dtype": dataset.x_dtype.name,
         "is_sparse": dataset.is_sparse,
         "tile": dataset.tile,

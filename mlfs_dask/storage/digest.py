@@ -14,8 +14,9 @@ the bits of ``0x7ff8000000000000``. All numbers are little-endian. The digest is
 The header is JSON in ASCII without blanks and with sorted keys: feature and label names, kinds,
 categories, costs (as hexadecimal floats). `storage/README.md` says the same in prose.
 
-A block of features appended later has a digest of the same form without labels and split; its link
-in the chain is the sha256 of the digest before it and its own.
+A block of features appended later has a digest of the same form without labels and split (no label
+names, two streams of no bytes); its link in the chain is the sha256 of the digest before it and its
+own, as raw bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +43,8 @@ class StoreDigest:
     ----------
     header
         Names, kinds, categories and costs.
+    of_block
+        The table is a block of features: labels and split don't count.
 
     Examples
     --------
@@ -54,8 +58,10 @@ class StoreDigest:
     64
     """
 
-    def __init__(self, header: TableHeader) -> None:
-        self._header = hashlib.sha256(_header_bytes(header)).digest()
+    def __init__(self, header: TableHeader, *, of_block: bool = False) -> None:
+        named = replace(header, label_names=()) if of_block else header
+        self._header = hashlib.sha256(_header_bytes(named)).digest()
+        self._of_block = of_block
         self._streams = [hashlib.sha256() for _ in range(5)]
 
     def update(self, X: AnyArray | csr_matrix, Y: ByteArray, split: ByteArray) -> None:
@@ -68,8 +74,9 @@ class StoreDigest:
         split : ndarray of uint8, shape (r,)
         """
         labels, parts, counts, indices, values = self._streams
-        labels.update(np.ascontiguousarray(Y).data)
-        parts.update(np.ascontiguousarray(split).data)
+        if not self._of_block:
+            labels.update(np.ascontiguousarray(Y).data)
+            parts.update(np.ascontiguousarray(split).data)
         for row_counts, columns, entries in canonical_rows(X):
             counts.update(row_counts.astype("<i8", copy=False).data)
             indices.update(columns.data)
@@ -81,6 +88,24 @@ class StoreDigest:
         for stream in self._streams:
             whole.update(stream.digest())
         return whole.hexdigest()
+
+
+def chain_digest(before: str, block: str) -> str:
+    """Digest of a store after one more block of features.
+
+    Parameters
+    ----------
+    before
+        Digest of the store until then.
+    block
+        Digest of the block by itself.
+
+    Examples
+    --------
+    >>> chain_digest("00" * 32, "ff" * 32)[:8]
+    'bba91ca8'
+    """
+    return hashlib.sha256(bytes.fromhex(before) + bytes.fromhex(block)).hexdigest()
 
 
 def canonical_rows(

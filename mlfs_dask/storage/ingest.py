@@ -22,7 +22,7 @@ from mlfs_dask.storage.records import RowBatch, TableHeader, TableReader
 from mlfs_dask.storage.seal import write_seal
 from mlfs_dask.storage.store import Dataset, open_store
 
-_SPOOL = ".spool"
+SPOOL = ".spool"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +140,8 @@ def create_store(
         raise InputError(f"tile must be at least 1 row, {options.tile} was given")
     check_header(header)
     check_destination(dest, overwrite=options.overwrite)
-    with _building(dest, overwrite=options.overwrite) as partial:
-        with Intake(partial / _SPOOL, header, dtype) as intake:
+    with building(dest, overwrite=options.overwrite) as partial:
+        with Intake(partial / SPOOL, header, dtype) as intake:
             for batch in batches:
                 with atomic.machine_faults("write the store", dest):
                     intake.take(batch)
@@ -149,13 +149,21 @@ def create_store(
             facts = {**(attributes or {}), "name": options.name or header.name}
             with atomic.machine_faults("write the store", dest):
                 write_arrays(partial, header, intake, options.tile, facts)
-        atomic.remove(partial / _SPOOL)
+        atomic.remove(partial / SPOOL)
     return open_store(dest)
 
 
 @contextmanager
-def _building(dest: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Folder to build a store in; sealed and renamed when all went well, else removed."""
+def building(dest: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Folder to build a store in, or a block of one; sealed and renamed when all went well.
+
+    Parameters
+    ----------
+    dest
+        What it becomes; otherwise it is removed.
+    overwrite
+        Replace what is there.
+    """
     with atomic.machine_faults("write the store", dest):
         atomic.make_parent(dest)
         atomic.clean_leftovers(dest.parent)
@@ -163,7 +171,7 @@ def _building(dest: Path, *, overwrite: bool) -> Iterator[Path]:
         partial.mkdir()
     try:
         with atomic.machine_faults("write the store", dest):
-            (partial / _SPOOL).mkdir()
+            (partial / SPOOL).mkdir()
         yield partial
         with atomic.machine_faults("write the store", dest):
             atomic.sync_tree(partial)

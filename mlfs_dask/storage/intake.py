@@ -28,6 +28,8 @@ class Intake:
         Header of the table.
     dtype
         Dtype of X that the user chose, or None for the smallest.
+    of_block
+        The table is a block of features, whose digest leaves labels and split out.
 
     Attributes
     ----------
@@ -43,12 +45,19 @@ class Intake:
         Y and the split.
     """
 
-    def __init__(self, folder: Path, header: TableHeader, dtype: np.dtype | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        header: TableHeader,
+        dtype: np.dtype | None,
+        *,
+        of_block: bool = False,
+    ) -> None:
         self.header = header
         self.n_rows = 0
         self.x_dtype = dtype or np.dtype(np.uint8)
         self._chosen = dtype
-        self._digest = StoreDigest(header)
+        self._digest = StoreDigest(header, of_block=of_block)
         self._sets: set[bytes] = set()
         self._stack = ExitStack()
         width = 1 if header.is_sparse else header.n_features
@@ -155,10 +164,24 @@ def check_header(header: TableHeader) -> None:
         No feature or label, a name twice or not in Unicode, kinds, categories or costs that do not
         fit.
     """
-    for what, names in (("feature", header.feature_names), ("label", header.label_names)):
-        if not names:
-            raise InputError(f"the table {header.name!r} has no {what}s")
-        _check_names(what, names)
+    check_features(header)
+    _check_names("label", header.label_names, header.name)
+
+
+def check_features(header: TableHeader) -> None:
+    """Refuse features that no store can have.
+
+    Parameters
+    ----------
+    header
+        Header of a table.
+
+    Raises
+    ------
+    InputError
+        As in `check_header`.
+    """
+    _check_names("feature", header.feature_names, header.name)
     d = header.n_features
     kinds = header.feature_kind
     if kinds.shape != (d,) or kinds.dtype != np.uint8 or kinds.max() > NOMINAL:
@@ -173,7 +196,9 @@ def check_header(header: TableHeader) -> None:
         raise InputError(f"feature_cost must be {d} finite values, none below 0")
 
 
-def _check_names(what: str, names: tuple[str, ...]) -> None:
+def _check_names(what: str, names: tuple[str, ...], table: str) -> None:
+    if not names:
+        raise InputError(f"the table {table!r} has no {what}s")
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -16,6 +16,10 @@ SUFFIX: Final = ".zarr"
 METADATA: Final = "zarr.json"
 CHECKSUMS: Final = "checksums.json"
 COMPLETE: Final = "complete"
+BLOCKS: Final = "blocks"
+"""Folder of the blocks of features that were appended, 0001, 0002, ..."""
+CLOSED: Final = "closed"
+"""File that says that no further block will come."""
 DEFAULT_TILE: Final = 4096
 """Store rows of a tile, the unit of canonical float sums."""
 

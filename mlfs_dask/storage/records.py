@@ -188,6 +188,9 @@ class ReadOptions:
     positive
         Value of a single-label class attribute that counts as label 1; by default the less
         frequent one.
+    known_labels
+        Labels of rows that are known already: columns of these names are labels, be it none, and
+        nothing else tells. For text files (ARFF, CSV) without ``labels``.
     keep_identifiers
         Keep nominal attributes that look like row identifiers.
     name
@@ -203,6 +206,7 @@ class ReadOptions:
     index_base: int | None = None
     n_features: int | None = None
     positive: str | None = None
+    known_labels: tuple[str, ...] | None = None
     keep_identifiers: bool = False
     name: str | None = None
     format: str | None = None

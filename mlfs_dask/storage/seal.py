@@ -4,7 +4,8 @@ crc32c in each chunk finds damage to the chunk's bytes, but Zarr reads a lost ch
 trusts its metadata. So ``checksums.json`` lists the sha256 of every metadata file, and shape and
 number of chunks of every array; ``complete`` holds the sha256 of ``checksums.json`` and is written
 last. ``checksums.json`` is a function of the rest of the store, so it can be rebuilt, which tells
-which of the two was damaged.
+which of the two was damaged. A block of features appended later has a seal of its own; that of the
+store stays as it was.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mlfs_dask.errors import MachineError, StoreCorruptError, StoreError
-from mlfs_dask.storage.layout import CHECKSUMS, COMPLETE, METADATA
+from mlfs_dask.storage.layout import BLOCKS, CHECKSUMS, COMPLETE, METADATA
 
 _SHA256_LINE = re.compile(rb"[0-9a-f]{64}\n")
 
@@ -28,7 +29,7 @@ def write_seal(store: Path) -> None:
     Parameters
     ----------
     store
-        Folder of a store whose arrays are all written.
+        Folder of a store, or of a block, whose arrays are all written.
     """
     content = seal_content(store)
     (store / CHECKSUMS).write_bytes(content)
@@ -56,8 +57,10 @@ def seal_content(store: Path) -> bytes:
     metadata: dict[str, str] = {}
     arrays: dict[str, dict[str, Any]] = {}
     for path in sorted(store.rglob(METADATA)):
-        content = path.read_bytes()
         relative = path.relative_to(store)
+        if relative.parts[0] == BLOCKS:
+            continue
+        content = path.read_bytes()
         metadata[relative.as_posix()] = hashlib.sha256(content).hexdigest()
         node = json.loads(content)
         if node["node_type"] == "array":
@@ -119,7 +122,7 @@ def check_seal(store: Path) -> dict[str, Any]:
     Parameters
     ----------
     store
-        Folder of a store.
+        Folder of a store or of a block.
 
     Returns
     -------

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 
 from mlfs_dask._typing import AnyArray, ByteArray, FloatArray
-from mlfs_dask.errors import NotFoundError, StoreCorruptError, StoreError
-from mlfs_dask.storage import guarded
-from mlfs_dask.storage.layout import METADATA, check_format
+from mlfs_dask.errors import NotFoundError, StoreError
+from mlfs_dask.storage.blocks import Part, SideBySide, block_folders, check_block, is_closed
+from mlfs_dask.storage.digest import chain_digest
 from mlfs_dask.storage.records import BATCH_BYTES, RowBatch, SourceFile, TableHeader, row_bytes
 from mlfs_dask.storage.rows import RowReader
-from mlfs_dask.storage.seal import check_seal, read_marker
+from mlfs_dask.storage.seal import read_marker
 
 
 class Dataset:
     """A finished store, opened for reading.
 
     Cheap to open, safe to use from several threads; pickles as its address, and refuses to open
-    elsewhere once the store there has changed.
+    elsewhere once the store there has changed. Blocks of features appended after it was opened are
+    not seen: open the store again.
 
     Parameters
     ----------
     store
         Folder of a finished store; use `open_store` or `mlfs_dask.open_dataset`.
+    digest
+        The store as it was when it had this digest: without the blocks that came later. By default
+        with all blocks there are.
 
     Attributes
     ----------
@@ -43,18 +45,23 @@ class Dataset:
         Rows of a tile.
     digest : str
         Digest of the values, 64 hexadecimal digits.
-    X : RowReader
+    chain : tuple of str
+        Digest of the store without blocks, with the first one, ...; the last is `digest`.
+    parts : list of Part
+        The store without its blocks, then each of these.
+    X : RowReader or SideBySide
         Rows by ranges, ``X[a:b]``.
     attributes : dict
-        All attributes of the store, among them ``source``, ``notes`` and ``label_sets``.
+        All attributes of the store with its blocks, among them ``source``, ``notes`` and
+        ``label_sets``.
     """
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, digest: str | None = None) -> None:
         store = store.absolute()
         self._store = store
-        self._marker = read_marker(store)
-        self._root, self._seal = _open_checked(store)
-        self.attributes: dict[str, Any] = dict(self._root.attrs)
+        self.parts, self.chain = _open_parts(store, digest)
+        self._markers = tuple(part.marker for part in self.parts)
+        self.attributes = _united(self.parts, self.chain[-1])
         self.path = str(store)
         self.name: str = self.attributes["name"]
         self.n_samples: int = self.attributes["n_samples"]
@@ -62,7 +69,11 @@ class Dataset:
         self.n_labels: int = self.attributes["n_labels"]
         self.tile: int = self.attributes["tile"]
         self.digest: str = self.attributes["digest"]
-        self.X = RowReader(store, self._root["X"], (_reopen_rows, (self.path, self._marker)))
+        reopen = _reopen_rows, (self.path, self._markers)
+        readers = [part.rows(reopen) for part in self.parts]
+        self.X: RowReader | SideBySide = (
+            readers[0] if len(readers) == 1 else SideBySide(readers, reopen)
+        )
 
     def __repr__(self) -> str:
         return (
@@ -71,7 +82,17 @@ class Dataset:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self.path, self._marker)
+        return _reopen, (self.path, self._markers)
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """Number of features of each block that was appended."""
+        return tuple(part.attributes["n_features"] for part in self.parts[1:])
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no further block of features will come; looked up each time."""
+        return is_closed(self._store)
 
     @property
     def is_sparse(self) -> bool:
@@ -97,32 +118,33 @@ class Dataset:
     @cached_property
     def Y(self) -> ByteArray:
         """Labels, shape (n_samples, n_labels): 1 relevant, 0 not; read-only."""
-        return self._read("Y")
+        return _sealed(self.parts[0].read("Y"))
 
     @cached_property
     def split(self) -> ByteArray:
         """Split as shipped, shape (n_samples,): 0 none, 1 train, 2 test; read-only."""
-        return self._read("split")
+        return _sealed(self.parts[0].read("split"))
 
     @cached_property
     def feature_kind(self) -> ByteArray:
         """Kinds, shape (n_features,): 0 numeric, 1 nominal; read-only."""
-        return self._read("feature_kind")
+        return self._side_by_side("feature_kind")
 
     @cached_property
     def feature_cost(self) -> FloatArray | None:
         """Test costs, shape (n_features,), or None; read-only."""
-        return self._read("feature_cost") if "feature_cost" in self._seal["arrays"] else None
+        has_costs = "feature_cost" in self.parts[0].arrays
+        return self._side_by_side("feature_cost") if has_costs else None
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features, as the source has them."""
-        return tuple(self._read("feature_names").tolist())
+        return tuple(self._side_by_side("feature_names").tolist())
 
     @cached_property
     def label_names(self) -> tuple[str, ...]:
         """Names of the labels, in the order of the source's attributes."""
-        return tuple(self._read("label_names").tolist())
+        return tuple(self.parts[0].read("label_names").tolist())
 
     @property
     def header(self) -> TableHeader:
@@ -172,30 +194,28 @@ class Dataset:
         """Size of all files of the store."""
         return sum(path.stat().st_size for path in self._store.rglob("*") if path.is_file())
 
-    def _read(self, name: str) -> AnyArray:
-        array = self._root[name]
-        assert isinstance(array, zarr.Array)
-        values = guarded.read_all(self._store, array)
-        values.setflags(write=False)
-        return values
+    def _side_by_side(self, name: str) -> AnyArray:
+        return _sealed(np.concatenate([part.read(name) for part in self.parts]))
 
 
-def open_store(path: Path) -> Dataset:
+def open_store(path: Path, digest: str | None = None) -> Dataset:
     """Open a finished store by its path.
 
     Parameters
     ----------
     path
         Folder of the store.
+    digest
+        As for `Dataset`.
 
     Raises
     ------
     NotFoundError
         No such folder.
     StoreError
-        Not a finished store, or one of another format version.
+        Not a finished store, or one of another format version; or it never had this digest.
     StoreCorruptError
-        Metadata changed, or a chunk is lost.
+        Metadata changed, or a chunk or a block is lost.
     """
     if not path.is_dir():
         raise NotFoundError(
@@ -203,58 +223,69 @@ def open_store(path: Path) -> Dataset:
             hint="`mlfs data list` shows the stores and the names of the catalogue.",
             path=str(path),
         )
-    return Dataset(path)
+    return Dataset(path, digest)
 
 
-def _open_checked(store: Path) -> tuple[zarr.Group, dict[str, Any]]:
-    """Root group and seal, after format version, seal and number of chunks are checked."""
-    try:
-        seal = check_seal(store)
-    except StoreCorruptError:
-        _refuse_other_format(store)
-        raise
-    root = guarded.open_group(store)
-    check_format(dict(root.attrs), store)
-    for name, expected in seal["arrays"].items():
-        array = root[name]
-        assert isinstance(array, zarr.Array)
-        if array.nchunks_initialized != expected["chunks"]:
-            _name_lost_chunk(store, array)
-    return root, seal
+def _open_parts(store: Path, digest: str | None) -> tuple[list[Part], tuple[str, ...]]:
+    """The store and its blocks up to a digest, and the chain of digests."""
+    parts = [Part(store)]
+    chain: list[str] = [parts[0].attributes["digest"]]
+    n_samples = parts[0].attributes["n_samples"]
+    for folder in block_folders(store):
+        if chain[-1] == digest:
+            break
+        block = Part(folder)
+        check_block(block, n_samples, chain[-1])
+        parts.append(block)
+        chain.append(chain_digest(chain[-1], block.attributes["digest"]))
+    if digest is not None and chain[-1] != digest:
+        raise StoreError(
+            f"{store} holds other data than at the start: it never had the digest {digest[:10]}...",
+            hint="Put the old store back, or start the job again with --force.",
+            path=str(store),
+            digest=digest,
+        )
+    return parts, tuple(chain)
 
 
-def _refuse_other_format(store: Path) -> None:
-    """Say so where another version of mlfs-dask made the store: its seal may differ too."""
-    try:
-        attributes = json.loads((store / METADATA).read_bytes())["attributes"]
-        version = attributes["mlfs_format"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if isinstance(version, int):
-        check_format(attributes, store)
+def _united(parts: list[Part], digest: str) -> dict[str, Any]:
+    """Attributes of a store with those of its blocks."""
+    attributes = dict(parts[0].attributes)
+    for block in parts[1:]:
+        own, before = block.attributes, attributes["n_features"]
+        moved = {str(int(f) + before): values for f, values in own["categories"].items()}
+        attributes["categories"] = {**attributes["categories"], **moved}
+        attributes["n_features"] = before + own["n_features"]
+        attributes["source"] = [*attributes["source"], *own["source"]]
+        attributes["notes"] = [*attributes["notes"], *own["notes"]]
+    return {**attributes, "digest": digest}
 
 
-def _name_lost_chunk(store: Path, array: zarr.Array[Any]) -> None:
-    for coordinates in guarded.chunks_of(array):
-        if not (store / guarded.chunk_file(array, coordinates)).is_file():
-            raise guarded.corrupt_chunk(store, array, coordinates)
+def _sealed(values: AnyArray) -> AnyArray:
+    values.setflags(write=False)
+    return values
 
 
 @lru_cache(maxsize=16)
-def _cached(path: str, marker: str) -> Dataset:
-    return open_store(Path(path))
+def _cached(path: str, markers: tuple[str, ...]) -> Dataset:
+    dataset = open_store(Path(path))
+    if len(dataset.chain) == len(markers):
+        return dataset
+    return open_store(Path(path), dataset.chain[len(markers) - 1])
 
 
-def _reopen(path: str, marker: str) -> Dataset:
+def _reopen(path: str, markers: tuple[str, ...]) -> Dataset:
     """Unpickle: the same store, opened once per process."""
-    if read_marker(Path(path)) != marker:
+    store = Path(path)
+    folders = [store, *block_folders(store)][: len(markers)]
+    if tuple(read_marker(folder) for folder in folders) != markers:
         raise StoreError(
             f"the store {path} was replaced while it was in use",
             hint="Start the job again: it will use the present store.",
             path=path,
         )
-    return _cached(path, marker)
+    return _cached(path, markers)
 
 
-def _reopen_rows(path: str, marker: str) -> RowReader:
-    return _reopen(path, marker).X
+def _reopen_rows(path: str, markers: tuple[str, ...]) -> RowReader | SideBySide:
+    return _reopen(path, markers).X

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import zarr
 
-from mlfs_dask.errors import MlfsError, NotFoundError, StoreError
+from mlfs_dask.errors import MlfsError, NotFoundError, StoreCorruptError, StoreError
 from mlfs_dask.storage import guarded
+from mlfs_dask.storage.blocks import Part, block_folders, is_closed
 from mlfs_dask.storage.digest import StoreDigest
-from mlfs_dask.storage.layout import CHECKSUMS, COMPLETE, METADATA, check_format
+from mlfs_dask.storage.layout import BLOCKS, CHECKSUMS, CLOSED, COMPLETE, METADATA, check_format
+from mlfs_dask.storage.records import BATCH_BYTES, row_bytes
 from mlfs_dask.storage.seal import count_chunks, damaged_metadata
-from mlfs_dask.storage.store import open_store
+from mlfs_dask.storage.store import Dataset, open_store
+
+_OTHER_VALUES: Final = "values are not those that were written: the digest differs"
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -57,7 +62,7 @@ class VerifyReport(msgspec.Struct, frozen=True):
 
 
 def verify(store: Path) -> VerifyReport:
-    """Check every byte of a store: seal, metadata, chunks, digest of the values.
+    """Check every byte of a store and its blocks: seal, metadata, chunks, digest of the values.
 
     Parameters
     ----------
@@ -89,14 +94,19 @@ def verify(store: Path) -> VerifyReport:
     ['X/c/0/0']
     """
     _check_is_store(store)
-    damage = [Damage(name, _metadata_problem(store, name)) for name in damaged_metadata(store)]
-    known = {COMPLETE, CHECKSUMS}
-    unreadable = {item.file for item in damage}
-    for metadata in sorted(store.rglob(METADATA)):
-        name = metadata.relative_to(store).as_posix()
-        known.add(name)
-        if name not in unreadable:
-            damage += _damaged_chunks(store, metadata, known)
+    damage, known = _damaged_files(store)
+    try:
+        blocks = block_folders(store)
+    except StoreCorruptError as error:
+        blocks = []
+        damage += [Damage(name, "is lost") for name in error.facts["files"]]
+    for block in blocks:
+        found, files = _damaged_files(block)
+        place = block.relative_to(store).as_posix()
+        damage += [Damage(f"{place}/{item.file}", item.problem) for item in found]
+        known |= {f"{place}/{name}" for name in files}
+    if is_closed(store):
+        known.add(CLOSED)
     if not damage:
         damage += _wrong_values(store)
     files = {path.relative_to(store).as_posix() for path in store.rglob("*") if path.is_file()}
@@ -107,6 +117,21 @@ def verify(store: Path) -> VerifyReport:
         damage=tuple(damage),
         notes=tuple(f"{name} does not belong to the store" for name in sorted(files - known)),
     )
+
+
+def _damaged_files(folder: Path) -> tuple[list[Damage], set[str]]:
+    """What is wrong with a store (not its blocks) or with a block; all files it should have."""
+    damage = [Damage(name, _metadata_problem(folder, name)) for name in damaged_metadata(folder)]
+    known = {COMPLETE, CHECKSUMS}
+    unreadable = {item.file for item in damage}
+    for metadata in sorted(folder.rglob(METADATA)):
+        relative = metadata.relative_to(folder)
+        if relative.parts[0] == BLOCKS:
+            continue
+        known.add(relative.as_posix())
+        if relative.as_posix() not in unreadable:
+            damage += _damaged_chunks(folder, metadata, known)
+    return damage, known
 
 
 def _check_is_store(store: Path) -> None:
@@ -146,12 +171,35 @@ def _damaged_chunks(store: Path, metadata: Path, known: set[str]) -> Iterator[Da
 def _wrong_values(store: Path) -> Iterator[Damage]:
     """Chunks may be whole and yet not this store's: the digest of the values tells."""
     try:
-        dataset = open_store(store)
-        digest = StoreDigest(dataset.header)
-        for batch in dataset.batches():
+        whole = open_store(store)
+        first = open_store(store, whole.chain[0])
+        digest = StoreDigest(first.header)
+        for batch in first.batches():
             digest.update(batch.X, batch.Y, batch.split)
     except (MlfsError, ValueError, IndexError) as error:
         yield Damage("X", f"the arrays contradict each other: {error}")
         return
-    if digest.hexdigest() != dataset.digest:
-        yield Damage("X", "values are not those that were written: the digest differs")
+    if digest.hexdigest() != first.digest:
+        yield Damage("X", _OTHER_VALUES)
+    for block in whole.parts[1:]:
+        place = block.folder.relative_to(whole.path).as_posix()
+        try:
+            found = _digest_of_block(block, whole)
+        except (MlfsError, ValueError, IndexError) as error:
+            yield Damage(f"{place}/X", f"the arrays contradict each other: {error}")
+            continue
+        if found != block.attributes["digest"]:
+            yield Damage(f"{place}/X", _OTHER_VALUES)
+    if whole.is_closed and (store / CLOSED).read_bytes() != f"{whole.digest}\n".encode():
+        yield Damage(CLOSED, "says that the store ended with other blocks")
+
+
+def _digest_of_block(block: Part, whole: Dataset) -> str:
+    header = block.header(whole)
+    digest = StoreDigest(header, of_block=True)
+    reader = block.rows(())
+    step = max(1, BATCH_BYTES // row_bytes(header.n_features, 0))
+    for start in range(0, whole.n_samples, step):
+        rows = slice(start, start + step)
+        digest.update(reader[rows], whole.Y[rows], whole.split[rows])
+    return digest.hexdigest()

@@ -263,3 +263,33 @@ def test_ingest_streams(stores, mlfs_data, monkeypatch, name):
     cost = run_command([sys.executable, "-m", "mlfs_dask", "data", "ingest", name])
     assert cost.peak_bytes < 500e6
     assert (stores / f"{name}.zarr" / "complete").exists()
+
+
+def test_append_and_close(tmp_path):
+    table = tmp_path / "rows.csv"
+    table.write_text("a,l\n1,0\n2,1\n3,0\n")
+    late = tmp_path / "late.csv"
+    late.write_text("b,l\n0.5,0\n1.5,1\n2.5,0\n")
+    store = str(tmp_path / "rows.zarr")
+    run("ingest", str(table), store, "--labels", "l")
+    first = json.loads(run("show", store, "--json").stdout)["digest"]
+    result = run("append", store, str(late), "--json")
+    made = json.loads(result.stdout)
+    assert (made["blocks"], made["n_features"], made["closed"]) == ([1], 2, False)
+    assert made["digest"] != first
+    for words, problem in (
+        ([str(late)], "has a feature 'b' already"),
+        ([], "give a FILE to append, or --close"),
+        ([str(tmp_path / "no.csv")], "no.csv"),
+    ):
+        refused = run("append", store, *words)
+        assert refused.exit_code == 2
+        assert problem in refused.stderr
+    closed = run("append", store, "--close")
+    assert "closed, no further block will come" in closed.stdout
+    refused = run("append", store, str(late), "--prefix", "x")
+    assert refused.exit_code == 2
+    assert "is closed" in refused.stderr
+    shown = run("show", store).stdout
+    assert "1 block, of 1 features (closed, no more will come)" in shown
+    assert run("verify", store).exit_code == 0

@@ -289,6 +289,9 @@ def _check_names(path: Path, line: int, names: Sequence[str]) -> None:
 
 def _labels(path: Path, names: Sequence[str], options: ReadOptions) -> list[int]:
     labels = options.labels
+    if labels is None and options.known_labels is not None:
+        known = set(options.known_labels)
+        return [column for column, name in enumerate(names) if name in known]
     if labels is None:
         raise InputError(
             f"{path}: a CSV file does not say which columns are labels",

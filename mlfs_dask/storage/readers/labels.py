@@ -71,7 +71,7 @@ def find_labels(path: Path, declared: Declarations, options: ReadOptions) -> Lab
     declared
         Its head.
     options
-        ``labels``, ``xml`` and ``n_labels`` overrule what the file says.
+        ``labels``, ``known_labels``, ``xml`` and ``n_labels`` overrule what the file says.
 
     Raises
     ------
@@ -83,6 +83,9 @@ def find_labels(path: Path, declared: Declarations, options: ReadOptions) -> Lab
     names = [attribute.name for attribute in declared.attributes]
     if options.labels is not None:
         return LabelChoice(_given(path, names, options.labels))
+    if options.known_labels is not None:
+        known = set(options.known_labels)
+        return LabelChoice(tuple(c for c, name in enumerate(names) if name in known))
     if options.xml is not None:
         return _by_xml(options.xml, names, path, ())
     notes: list[str] = []
