@@ -18,6 +18,8 @@ from mlfs_dask.storage.dataset import Dataset
 _PAIR_FEATURES_PER_SECOND: Final = 3e9  # distances, float64, one core
 _PAIR_BITS_PER_SECOND: Final = 5e10  # distances of 0/1 features by popcount
 _PAIR_POINTS_PER_SECOND: Final = 1e9  # looking at the nearest at one point of a curve
+_PAIRS_TOLD_PER_SECOND: Final = 3e7  # until a feature separates two rows, over a whole search
+_PAIRS_OF_BITS_TOLD_PER_SECOND: Final = 1.2e8
 _CELLS_PER_SECOND: Final = 1.5e8  # reading, decoding and summing values
 _FIXED_SECONDS: Final = 0.01
 # Selectors whose rankings, one for each label, are judged by a curve each.
@@ -119,6 +121,7 @@ def _select_seconds(method: Method | Prefilter, sizes: Sizes, rows: int) -> floa
         "spec-wrapper": _class_sums_seconds,
         "relief-wrapper": _relief_seconds,
         "mlrelieff": _relief_seconds,
+        "nrs-cost": _reduct_seconds,
     }
     estimate = estimates.get(method.method, _pair_seconds)
     return _reading_seconds(sizes) + estimate(sizes, rows, method.params)
@@ -159,7 +162,8 @@ def task_bytes(job: Job, unit: Unit, sizes: Sizes) -> int:
         return int(tiles + rows * per_row * sizes.item_bytes + 8 * tile_rows * tile_rows)
     pairs = min(sizes.label_sets, 2048) ** 2 * 8
     sums = 3 * 8 * sizes.n_features * (min(sizes.label_sets, 4096) + sizes.n_labels)
-    return int(tiles + pairs + sums)
+    kept = _reduct_bytes(sizes, rows) if job.selects[unit.selector].method == "nrs-cost" else 0
+    return int(tiles + pairs + sums + kept)
 
 
 def train_rows(job: Job, unit: Unit, sizes: Sizes) -> int:
@@ -208,6 +212,22 @@ def _relief_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float
     rate = _PAIR_BITS_PER_SECOND if sizes.bits else _PAIR_FEATURES_PER_SECOND
     looks = 4 * sizes.n_labels
     return rows * rows * (sizes.n_features / rate + looks / (8 * _PAIR_POINTS_PER_SECOND))
+
+
+def _reduct_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
+    """Most pairs are told apart by the first words; sums of differences look at all features."""
+    if params.get("aggregate") == "sum":
+        return rows * rows * sizes.n_features**2 / _PAIR_POINTS_PER_SECOND
+    rate = _PAIRS_OF_BITS_TOLD_PER_SECOND if sizes.bits else _PAIRS_TOLD_PER_SECOND
+    return rows * rows / rate
+
+
+def _reduct_bytes(sizes: Sizes, rows: int) -> float:
+    """All rows, prepared twice while they are joined, and the violators that are kept of each."""
+    from mlfs_dask.graphs.separation import PREPARED_BYTES
+
+    per_row = sizes.n_features / 2 + (0 if sizes.bits else 8 * sizes.cells / sizes.n_samples)
+    return 2.0 * min(rows * per_row, PREPARED_BYTES) + rows * (350 + sizes.n_features / 8)
 
 
 def _pair_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -229,7 +230,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """
         check_is_fitted(self, "support_")
         kept = np.flatnonzero(self.support_)
-        cost = None if self.feature_cost_ is None else float(self.feature_cost_[kept].sum())
+        cost = None if self.feature_cost_ is None else math.fsum(self.feature_cost_[kept])
         return {
             "problems": None,
             "order": self.order_.tolist(),

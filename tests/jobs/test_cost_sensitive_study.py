@@ -1,0 +1,119 @@
+"""The study of paper E: planned as shipped, run on small made data, its shape on real data."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mlfs_dask.jobs import estimate
+from mlfs_dask.jobs.coordinator import Order, run_job
+from mlfs_dask.jobs.costs import draw_costs
+from mlfs_dask.jobs.data import open_datasets
+from mlfs_dask.jobs.estimate import Sizes
+from mlfs_dask.jobs.jobfile import read_job
+from mlfs_dask.jobs.plan import make_plan
+from mlfs_dask.jobs.results import open_run
+from mlfs_dask.jobs.units import Unit
+from mlfs_dask.resources import declaration
+from mlfs_dask.storage.ingest import ingest
+from mlfs_dask.testing.tables import ArrayTable
+
+PATH = declaration("jobs/cost-sensitive-study.toml")
+RADII = "sweep={'select.0.radius_divisor' = [1.0, 2.0], 'select.1.radius_divisor' = [1.0, 2.0]}"
+N_FEATURES = 9
+
+
+def run(*overrides):
+    job = read_job(PATH, overrides)
+    finished = run_job(Order(job=job, text=PATH.read_bytes()))
+    assert [failure.message for _, failure in finished.failures] == []
+    return open_run(finished.folder.path)
+
+
+@pytest.fixture
+def small_stores(tmp_path):
+    rng = np.random.default_rng(1)
+    for name in read_job(PATH).data.store:
+        X = rng.random((60, N_FEATURES)).round(2)
+        Y = (X[:, :3] + 0.3 * rng.normal(size=(60, 3)) > 0.6).astype(np.uint8)
+        ingest(ArrayTable(X, Y), tmp_path / "stores" / f"{name}.zarr", name=name)
+
+
+def test_the_study_is_planned(small_stores):
+    job = read_job(PATH)
+    assert {*job.data.store} == {"yeast", "emotions", "scene", "birds"}
+    made = make_plan(job, open_datasets(job))
+    assert made.n_selections == 4 * 22 * 11
+    assert made.n_curves == 4 * (22 + 1) * 10
+    assert made.missing_rate == 0.05
+    assert made.costs == "drawn, uniform with low 0 and high 100"
+    assert made.sweep == {"select.0": 11, "select.1": 11}
+
+
+def test_shares_of_cost_are_those_of_the_subsets(small_stores):
+    done = run(RADII, "evaluate.split.folds=2", "run.workers=0", 'data.store=["yeast", "birds"]')
+    costs = draw_costs(read_job(PATH).data.costs, N_FEATURES, seed=0)
+    rows = done.evaluation
+    for selection in done.selections:
+        subset = selection["support"]
+        assert selection["cost"] == math.fsum(costs[subset])
+        last = selection["path"][-1]
+        assert (last["cost"], len(selection["path"])) == (selection["cost"], len(subset))
+        assert selection["stop"].startswith("the positive region of all features is reached: ")
+        assert {"feature", "score", "reason", "cost", "positive"} <= last.keys()
+        if selection["fold"] is None:
+            continue
+        here = np.ones(len(rows), dtype=bool)
+        for key in ("dataset", "selector", "fold"):
+            here &= rows[key] == selection[key]
+        assert {*rows["n_features"][here].tolist()} == {len(subset)}
+        share = math.fsum(costs[subset]) / math.fsum(costs)
+        assert rows["cost_share"][here].tolist() == pytest.approx([share] * 5)
+    assert {selection["selector"] for selection in done.selections} == {
+        f"{label} [radius_divisor={radius}]"
+        for label in ("with cost", "without cost")
+        for radius in ("1.0", "2.0")
+    }
+
+
+def test_the_time_of_a_search_follows_the_pairs_of_rows():
+    job = read_job(PATH)
+    sizes = Sizes(
+        n_samples=20_000,
+        n_features=100,
+        n_labels=5,
+        label_sets=20,
+        tile=4096,
+        cells=2_000_000,
+        bits=False,
+        item_bytes=4,
+    )
+    unit = Unit(kind="select", dataset="yeast", selector="with cost [radius_divisor=1.0]")
+    first = estimate.seconds(job, unit, sizes)
+    more_rows = replace(sizes, n_samples=40_000, cells=4_000_000)
+    assert 3 < estimate.seconds(job, unit, more_rows) / first < 4.5
+    wide = replace(sizes, n_features=200, cells=4_000_000)
+    assert estimate.seconds(job, unit, wide) < 1.5 * first
+    assert estimate.task_bytes(job, unit, more_rows) > estimate.task_bytes(job, unit, sizes)
+    summed = read_job(PATH, ("select.0.aggregate=sum",))
+    assert estimate.seconds(summed, unit, sizes) > 100 * first
+
+
+@pytest.mark.slow
+def test_the_study_on_real_data(mlfs_data):
+    """What the paper says of all data: less is spent with costs, and less with a smaller radius."""
+    done = run(RADII, "evaluate.split.folds=2", 'data.store=["emotions", "yeast"]')
+    rows = done.evaluation
+    for dataset in ("emotions", "yeast"):
+        shares = {
+            (label, radius): rows["cost_share"][
+                (rows["dataset"] == dataset)
+                & (rows["selector"] == f"{label} cost [radius_divisor={radius}]")
+            ].mean()
+            for label in ("with", "without")
+            for radius in ("1.0", "2.0")
+        }
+        assert shares["with", "2.0"] < shares["without", "2.0"]
+        assert shares["with", "2.0"] < shares["with", "1.0"]
+        assert shares["without", "2.0"] < shares["without", "1.0"]
