@@ -12,7 +12,9 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, Protocol
 
 from mlfs_dask.errors import InputError
 
@@ -91,10 +93,13 @@ class OnCluster:
     ----------
     client : distributed.Client
         A connected client.
+    priority
+        Of the tasks, among those of others; higher ones go first.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, priority: int = 0) -> None:
         self._client = client
+        self._options = {"pure": False, "priority": priority}
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         self.n_workers = max(1, sum(worker["nthreads"] for worker in workers))
 
@@ -123,7 +128,7 @@ class OnCluster:
     ) -> Any:
         dependency = getattr(item, "dependency", None)
         if dependency is None:
-            return self._client.submit(_call, function, item, *common, key=key, pure=False)
+            return self._client.submit(_call, function, item, *common, key=key, **self._options)
         # Dask resolves futures among the arguments, not inside objects: send it beside the item.
         return self._client.submit(
             _call_with_dependency,
@@ -132,7 +137,7 @@ class OnCluster:
             item.detached(),
             *common,
             key=key,
-            pure=False,
+            **self._options,
         )
 
     def share(self, value: Any) -> Any:
@@ -140,12 +145,40 @@ class OnCluster:
         return self._client.scatter(value, hash=False, broadcast=False)
 
 
-def get_executor() -> Executor:
-    """The current Dask client's cluster if there is one, else threads of this process.
+_chosen: Final[ContextVar[Executor | None]] = ContextVar("mlfs_executor", default=None)
 
-    Inside a Dask worker it is always one thread of the worker's own, since the cluster's slots are
-    already taken by tasks like the calling one.
+
+@contextmanager
+def use_executor(executor: Executor) -> Iterator[None]:
+    """Have `get_executor` return an executor to this thread while the block runs.
+
+    Parameters
+    ----------
+    executor
+        Any.
+
+    Examples
+    --------
+    >>> with use_executor(InProcess(3)):
+    ...     get_executor().n_workers
+    3
     """
+    before = _chosen.set(executor)
+    try:
+        yield
+    finally:
+        _chosen.reset(before)
+
+
+def get_executor() -> Executor:
+    """The one of `use_executor`, or the current Dask client's cluster, or threads of this process.
+
+    Inside a Dask worker it is one thread of the worker's own unless `use_executor` says otherwise,
+    since the cluster's slots are already taken by tasks like the calling one.
+    """
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
     if "distributed" in sys.modules:
         from distributed import default_client, get_worker
 

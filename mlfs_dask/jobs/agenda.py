@@ -62,6 +62,7 @@ class Agenda:
         groups = _grouped([unit for unit in units if unit.id not in settled], cost)
         weight = {id(group): sum(cost[unit.id] for unit in group) for group in groups}
         self.groups = sorted(groups, key=lambda group: -weight[id(group)])
+        self._cost = cost
         self._waiting = list(self.groups)
 
     def __len__(self) -> int:
@@ -70,10 +71,23 @@ class Agenda:
     def next(self) -> tuple[Unit, ...] | None:
         """Units of the next task that is ready; None if none is (or none is left)."""
         for position, group in enumerate(self._waiting):
-            own = {unit.id for unit in group}
-            if all(self._is_known(unit, own) for unit in group):
+            if self._is_ready(group):
                 return self._waiting.pop(position)
         return None
+
+    def seconds(self, units: Iterable[Unit]) -> float:
+        """Estimated time of units on one core.
+
+        Parameters
+        ----------
+        units
+            Any of the job's.
+        """
+        return sum(self._cost[unit.id] for unit in units)
+
+    def n_ready(self) -> int:
+        """Tasks that could be handed out now."""
+        return sum(self._is_ready(group) for group in self._waiting)
 
     def finish(self, unit: Unit, *, failed: bool = False) -> None:
         """Note that a unit is done or has failed.
@@ -86,6 +100,10 @@ class Agenda:
             Whether it left no result; what judges it then fails too.
         """
         (self._failed if failed else self._done).add(unit.id)
+
+    def _is_ready(self, group: tuple[Unit, ...]) -> bool:
+        own = {unit.id for unit in group}
+        return all(self._is_known(unit, own) for unit in group)
 
     def _is_known(self, unit: Unit, own: set[str]) -> bool:
         return all(

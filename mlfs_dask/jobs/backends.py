@@ -59,8 +59,8 @@ class Backend(Protocol):
     def n_in_flight(self) -> int:
         """Tasks handed in whose outcomes were not collected."""
 
-    def submit(self, task: Task) -> None:
-        """Hand in a task."""
+    def submit(self, task: Task, seconds: float, n_tasks: int) -> None:
+        """Hand in a task: its estimated time, and how many could run now, itself among them."""
 
     def collect(self) -> Iterator[Outcome]:
         """Outcomes of the next task that ends; waits for it and passes its steps on meanwhile."""
@@ -98,7 +98,7 @@ class InProcess:
         """0 or 1."""
         return int(self._task is not None)
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task, seconds: float, n_tasks: int) -> None:
         """Take a task; it runs when its outcomes are collected."""
         self._task = task
 

@@ -151,7 +151,8 @@ class Driver:
             )
             while True:
                 while not self.should_stop() and backend.has_room and (units := agenda.next()):
-                    backend.submit(self._task(units))
+                    n_tasks = 1 + agenda.n_ready() + backend.n_in_flight
+                    backend.submit(self._task(units), agenda.seconds(units), n_tasks)
                 if backend.n_in_flight == 0:
                     return
                 for outcome in backend.collect():

@@ -25,6 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from mlfs_dask.errors import RunInterruptedError
+from mlfs_dask.graphs.executor import OnCluster
 from mlfs_dask.jobs.backends import Listener
 from mlfs_dask.jobs.clusters.settings import (
     ALLOWED_FAILURES,
@@ -33,6 +34,7 @@ from mlfs_dask.jobs.clusters.settings import (
     ONE_THREAD,
 )
 from mlfs_dask.jobs.sizes import parse_bytes, show_bytes
+from mlfs_dask.jobs.spread import is_worth_it, lost_with_the_cluster, run_spread
 from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.work import (
     Outcome,
@@ -69,6 +71,9 @@ class Share(Struct, frozen=True, kw_only=True):
 class OnClient:
     """Tasks on the cluster of a Dask client, which stays as it is.
 
+    A task runs whole on one worker, unless it is long and there are too few others to keep the
+    workers busy: then it runs here, and its kernels are tasks of the workers.
+
     Parameters
     ----------
     client : distributed.Client
@@ -99,6 +104,7 @@ class OnClient:
         self._share = share or Share()
         self._inbox: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._tasks: dict[str, tuple[Task, Any]] = {}
+        self._spread: set[str] = set()
         self._suspects: deque[Task] = deque()
         self._alone = False
         self._took = 0.0
@@ -174,21 +180,38 @@ class OnClient:
         """Tasks not collected yet."""
         return len(self._tasks) + len(self._suspects)
 
-    def submit(self, task: Task) -> None:
-        """Send a task to the cluster."""
+    def submit(self, task: Task, seconds: float, n_tasks: int) -> None:
+        """Send a task to the cluster, whole or spread over the workers."""
+        self._count()
+        wide = self._share.most is None and is_worth_it(seconds, n_tasks, self._n_threads)
+        self._send(task, spread=wide)
+
+    def _send(self, task: Task, *, spread: bool = False) -> None:
         key = f"units-{task.name}-{uuid.uuid4().hex[:8]}"
-        young = self._took < _YOUNG_SECONDS
-        future = self._client.submit(
-            run_whole_task, task, key=key, pure=False, priority=2 * self._share.priority + young
-        )
+        priority = 2 * self._share.priority + (self._took < _YOUNG_SECONDS)
+        future: Any
+        if spread:
+            executor = OnCluster(self._client, priority)
+            future = run_spread(task, executor, self._tell, self._is_told_to_stop)
+            self._spread.add(key)
+        else:
+            future = self._client.submit(
+                run_whole_task, task, key=key, pure=False, priority=priority
+            )
         self._tasks[key] = (task, future)
-        future.add_done_callback(lambda future: self._inbox.put(("ended", future)))
+        future.add_done_callback(lambda future: self._inbox.put(("ended", (key, future))))
+
+    def _tell(self, steps: Steps) -> None:
+        self._inbox.put(("steps", [msgspec.to_builtins(steps)]))
+
+    def _is_told_to_stop(self) -> bool:
+        return self._told_to_stop > -math.inf
 
     def collect(self) -> Iterator[Outcome]:
         """Outcomes of the next task that ends, wherever it ran."""
         if not self._tasks and self._suspects:
             self._alone = True
-            self.submit(self._listener.renewed(self._suspects.popleft()))
+            self._send(self._listener.renewed(self._suspects.popleft()))
         while self._tasks:
             if self._listener.should_stop():
                 self._stop()
@@ -203,28 +226,40 @@ class OnClient:
                 self._memory[content["worker"]] = content["rss"]
             elif kind == "lost":
                 self._worker_lost(content)
-            elif content.key in self._tasks:
-                yield from self._outcomes(content)
+            elif content[0] in self._tasks:
+                yield from self._outcomes(*content)
                 return
 
-    def _outcomes(self, future: Any) -> list[Outcome]:
+    def _outcomes(self, key: str, future: Any) -> list[Outcome]:
         from distributed import KilledWorker
 
-        task, _ = self._tasks.pop(future.key)
+        task, _ = self._tasks.pop(key)
+        if key in self._spread:
+            self._spread.remove(key)
+            return self._outcomes_of_spread(task, future.result())
         alone, self._alone = self._alone, False
         try:
             outcomes: list[Outcome] = future.result()
         except CancelledError as error:  # nobody here cancels what is still among the tasks
-            raise RunInterruptedError(
-                "the cluster was lost: its scheduler is gone or out of reach",
-                hint="What is finished is kept; go on with it on another cluster.",
-            ) from error
+            raise _cluster_lost() from error
         except Exception as error:  # the task itself catches what its units raise
             if isinstance(error, KilledWorker) and not alone:
                 return self._suspect(task)
             _LOG.warning("task %s was lost: %s", task.name, error)
             outcomes = [_lost(unit, error) for unit in task.units]
         future.release()
+        self._took += sum(outcome.seconds for outcome in outcomes)
+        return outcomes
+
+    def _outcomes_of_spread(self, task: Task, outcomes: list[Outcome]) -> list[Outcome]:
+        if lost_with_the_cluster(outcomes):
+            if self._client.status != "running":
+                raise _cluster_lost()
+            self._listener.incident(
+                f"what workers held of {task.units[0]} was lost with them: it starts anew on one"
+            )
+            self._send(self._listener.renewed(task))
+            return []
         self._took += sum(outcome.seconds for outcome in outcomes)
         return outcomes
 
@@ -257,7 +292,7 @@ class OnClient:
             if renewed.decided != task.decided:
                 del self._tasks[key]
                 future.cancel()
-                self.submit(renewed)
+                self._send(renewed)
 
     def _stop(self) -> None:
         """Have tasks end after the step in hand; those that no worker has end at once."""
@@ -337,12 +372,20 @@ class LocalProcesses(OnClient):
         return client
 
 
+<<<<<<< HEAD
 def _preloads() -> list[str]:
     """What the user has schedulers load; not a second time what is added here."""
     import dask
 
     given = dask.config.get("distributed.scheduler.preload")
     return [name for name in ([given] if isinstance(given, str) else given) if name != DASHBOARD]
+=======
+def _cluster_lost() -> RunInterruptedError:
+    return RunInterruptedError(
+        "the cluster was lost: its scheduler is gone or out of reach",
+        hint="What is finished is kept; go on with it on another cluster.",
+    )
+>>>>>>> aca9367 (Spread)
 
 
 def _lost(unit: Any, error: Exception) -> Outcome:
