@@ -372,20 +372,19 @@ class LocalProcesses(OnClient):
         return client
 
 
-<<<<<<< HEAD
 def _preloads() -> list[str]:
     """What the user has schedulers load; not a second time what is added here."""
     import dask
 
     given = dask.config.get("distributed.scheduler.preload")
     return [name for name in ([given] if isinstance(given, str) else given) if name != DASHBOARD]
-=======
+
+
 def _cluster_lost() -> RunInterruptedError:
     return RunInterruptedError(
         "the cluster was lost: its scheduler is gone or out of reach",
         hint="What is finished is kept; go on with it on another cluster.",
     )
->>>>>>> aca9367 (Spread)
 
 
 def _lost(unit: Any, error: Exception) -> Outcome:
