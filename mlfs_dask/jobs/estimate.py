@@ -21,6 +21,8 @@ _PAIR_POINTS_PER_SECOND: Final = 1e9  # looking at the nearest at one point of a
 _PAIRS_TOLD_PER_SECOND: Final = 3e7  # until a feature separates two rows, over a whole search
 _PAIRS_OF_BITS_TOLD_PER_SECOND: Final = 1.2e8
 _CELLS_PER_SECOND: Final = 1.5e8  # reading, decoding and summing values
+_BIT_PRODUCTS_PER_SECOND: Final = 3e10  # counts of 0/1 features by words of 64 rows
+_DENSITIES_PER_SECOND: Final = 1e8  # log ratios of normal densities
 _FIXED_SECONDS: Final = 0.01
 # Selectors whose rankings, one for each label, are judged by a curve each.
 _PER_PROBLEM: Final = ("relief-wrapper", "spec-wrapper")
@@ -90,16 +92,25 @@ def seconds(job: Job, unit: Unit, sizes: Sizes) -> float:
     sizes = _as_seen(sizes, injected=injects_missing(job))
     rows = train_rows(job, unit, sizes)
     if unit.kind == "judge":
-        neighbours = _neighbour_seconds(sizes, rows, sizes.n_samples, _n_points(job, unit, sizes))
         per_problem = unit.needs and job.selects[unit.selector].method in _PER_PROBLEM
         curves = sizes.n_labels if per_problem else 1
-        return _FIXED_SECONDS + _reading_seconds(sizes) + curves * neighbours
+        curve = _curve_seconds(job, unit, sizes, rows)
+        return _FIXED_SECONDS + _reading_seconds(sizes) + curves * curve
     select = job.selects[unit.selector]
     if select.prefilter is None:
         return _FIXED_SECONDS + _select_seconds(select, sizes, rows)
     first = _select_seconds(select.prefilter, sizes, rows)
     kept = _narrowed(sizes, select.prefilter.n)
     return _FIXED_SECONDS + first + _select_seconds(select, kept, rows)
+
+
+def _curve_seconds(job: Job, unit: Unit, sizes: Sizes, rows: int) -> float:
+    """Naive Bayes by its densities; other classifiers count as neighbours."""
+    points = _n_points(job, unit, sizes)
+    if unit.classifier is not None and job.classifiers[unit.classifier].method == "mlnb":
+        per_row = sizes.n_features * sizes.n_labels
+        return sizes.n_samples * per_row / _DENSITIES_PER_SECOND
+    return _neighbour_seconds(sizes, rows, sizes.n_samples, points)
 
 
 def _n_points(job: Job, unit: Unit, sizes: Sizes) -> int:
@@ -118,6 +129,10 @@ def _select_seconds(method: Method | Prefilter, sizes: Sizes, rows: int) -> floa
     estimates = {
         "spec": _spec_seconds,
         "mllap": _mllap_seconds,
+        "mlnb": _genetic_seconds,
+        "pmu": _information_seconds,
+        "mdmr": _information_seconds,
+        **dict.fromkeys(("variance", "chi2", "mutual-info"), _class_sums_seconds),
         "spec-wrapper": _class_sums_seconds,
         "relief-wrapper": _relief_seconds,
         "mlrelieff": _relief_seconds,
@@ -228,6 +243,25 @@ def _reduct_bytes(sizes: Sizes, rows: int) -> float:
 
     per_row = sizes.n_features / 2 + (0 if sizes.bits else 8 * sizes.cells / sizes.n_samples)
     return 2.0 * min(rows * per_row, PREPARED_BYTES) + rows * (350 + sizes.n_features / 8)
+
+
+def _genetic_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
+    """Log ratios of all features once for each generation, added up in half of its sets."""
+    sets, generations = _number(params, "n_individuals"), _number(params, "n_generations")
+    cells = rows * sizes.n_features * sizes.n_labels
+    return (generations + 1) * cells * (1 / _DENSITIES_PER_SECOND + sets / 2 / 1e9)
+
+
+def _information_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
+    """Counts with all pairs of labels, then with each feature and label."""
+    pairs = sizes.n_labels * (sizes.n_labels + sizes.n_features)
+    return rows * sizes.n_features * pairs / _BIT_PRODUCTS_PER_SECOND
+
+
+def _number(params: dict[str, object], name: str) -> float:
+    value = params[name]
+    assert isinstance(value, (int, float))
+    return float(value)
 
 
 def _pair_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:

@@ -16,7 +16,7 @@ from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.evaluate import protocol
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.selectors.engine import Choice, Recorder, recording
+from mlfs_dask.selectors.engine import NO_FEATURE, Choice, Recorder, recording
 
 # Keys of a path's steps that hold features: one, or a list of them.
 _OF_FEATURES: Final = ("feature", "features")
@@ -60,7 +60,8 @@ class StoreNumbering:
 
 def _renumbered(choice: Choice, number: Callable[[int], int]) -> Choice:
     details = _in_numbers(choice.details, number)
-    return replace(choice, feature=number(choice.feature), details=details)
+    own = choice.feature if choice.feature == NO_FEATURE else number(choice.feature)
+    return replace(choice, feature=own, details=details)
 
 
 def prefilter(selector: Any, train: Source) -> IntArray:

@@ -21,7 +21,7 @@ _FEATURES_OF_MANY: Final = 10
 _MANY: Final = 40
 _PROBLEMS_SHOWN: Final = 40
 _FEATURES_PER_PROBLEM: Final = 5
-_ENTRY: Final = ("step", "feature", "score", "reason")
+_ENTRY: Final = ("step", "feature", "score", "reason", "fitness")
 
 
 @dataclass(frozen=True)

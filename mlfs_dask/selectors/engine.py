@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 S = TypeVar("S")
+NO_FEATURE: Final = -1
+"""Of a choice that is no single feature's: a generation of a genetic search."""
 _OWN_KEYS: Final = ("step", "feature", "score", "reason")
 
 
@@ -45,13 +47,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Choice:
-    """A feature that was chosen.
+    """A feature that was chosen, or another step that was decided.
 
     Attributes
     ----------
     step : int
         0-based.
     feature : int
+        `NO_FEATURE` in a step that chooses none by itself.
     score : float
         The method's criterion when the feature was chosen.
     reason : str
@@ -67,7 +70,8 @@ class Choice:
 
     def record(self) -> dict[str, Any]:
         """The choice as an entry of ``path_``."""
-        entry = {"step": self.step, "feature": self.feature, "score": self.score}
+        feature = None if self.feature == NO_FEATURE else self.feature
+        entry = {"step": self.step, "feature": feature, "score": self.score}
         return {**entry, "reason": self.reason, **self.details}
 
     @classmethod
@@ -79,9 +83,10 @@ class Choice:
         record
             From `record`, perhaps by way of JSON; a score of None is NaN.
         """
+        feature = NO_FEATURE if record["feature"] is None else record["feature"]
         score = math.nan if record["score"] is None else record["score"]
         details = {key: value for key, value in record.items() if key not in _OWN_KEYS}
-        return cls(record["step"], record["feature"], score, record["reason"], details)
+        return cls(record["step"], feature, score, record["reason"], details)
 
 
 @dataclass(frozen=True)

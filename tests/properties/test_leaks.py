@@ -42,6 +42,7 @@ SELECTORS = [
     *(("nrs-stream", {"dependency": dependency}) for dependency in ("hard", "consistency")),
     ("ofs-a3m", {"random_state": 0}),
     *(("nrs-cost", {"aggregate": aggregate}) for aggregate in ("conjunctive", "sum")),
+    *(("mlnb", {"n_generations": 5, "pca": pca}) for pca in (None, 0.5)),
 ]
 
 

@@ -41,13 +41,15 @@ split = {{ kind = "{kind}", folds = 2 }}
 features = {{ fractions = [0.3, 1.0] }}
 metrics = ["hamming_loss", "ranking_loss"]
 """
+# Searches that are cut short.
+OPTIONS = {"mlnb": "n_individuals = 6\nn_generations = 4\n"}
 
 
 def job_text(what, **values) -> str:
     """All selectors with one classifier, or one selector with all classifiers."""
     selectors = registry.names("selectors") if what == "selectors" else ["variance"]
     classifiers = registry.names("classifiers") if what == "classifiers" else ["mlknn"]
-    selects = [f'[[select]]\nmethod = "{name}"\n' for name in selectors]
+    selects = [f'[[select]]\nmethod = "{name}"\n{OPTIONS.get(name, "")}' for name in selectors]
     judges = [f'[[evaluate.classifier]]\nmethod = "{name}"\n' for name in classifiers]
     return "\n".join([HEAD.format(**values), *selects, *judges])
 

@@ -15,6 +15,7 @@ from mlfs_dask.selectors.laplacian import LaplacianScore
 from mlfs_dask.selectors.mddm import MDDM
 from mlfs_dask.selectors.mdmr import MDMR
 from mlfs_dask.selectors.mllap import MLLAP
+from mlfs_dask.selectors.mlnb import MLNB
 from mlfs_dask.selectors.mlrelieff import MLReliefF
 from mlfs_dask.selectors.nrs_cost import NRSCost
 from mlfs_dask.selectors.nrs_stream import NRSStream
@@ -69,6 +70,10 @@ class SpecOnClasses(OnClasses, SPEC):
 
 
 class MllapOnClasses(OnClasses, MLLAP):
+    pass
+
+
+class MlnbOnClasses(OnClasses, MLNB):
     pass
 
 
@@ -141,7 +146,7 @@ class OFSA3MOnClasses(StreamOnClasses, OFSA3M):
 @parametrize_with_checks(
     [
         *(SPEC(), MLLAP(), PMU(), MDMR(), MLReliefF(), NRSCost(), NRSStream()),
-        OFSA3M(random_state=0),
+        *(OFSA3M(random_state=0), MLNB(n_generations=3)),
     ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
@@ -161,6 +166,7 @@ NO_NUMBERS = "objects that are no numbers are refused by InputError, which is no
         *(ChiSquaredOnClasses(), MutualInformationOnClasses()),
         *(MLReliefFOnClasses(), ReliefWrapperOnClasses(), SPECWrapperOnClasses()),
         *(NRSCostOnClasses(), NRSStreamOnClasses(), OFSA3MOnClasses(random_state=0)),
+        MlnbOnClasses(n_generations=3),
     ],
     expected_failed_checks=lambda estimator: {
         "check_dtype_object": NO_NUMBERS,
