@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -55,6 +55,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     threshold: float
+    takes_pairs: ClassVar[bool] = False
+    """Whether `problem_outcomes` takes features for pairs of labels besides those for labels."""
 
     @abstractmethod
     def fit(self, X: Any, Y: Any = None, *, feature_kind: Any = None) -> Self:

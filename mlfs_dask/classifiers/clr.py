@@ -101,6 +101,8 @@ class CalibratedLabelRanking(TransformationClassifier):
            [0., 1.]])
     """
 
+    takes_pairs = True
+
     def __init__(
         self,
         base: BaseName | Any = "svm-rbf",

@@ -111,10 +111,11 @@ def _check_counts(select: Select, place: str, dataset: Dataset, problems: Proble
 
 
 def _placed(job: Job, path: str) -> Iterator[tuple[str, Any]]:
-    """Entries with their place in the file; points of a sweep have none but their label."""
+    """Entries with their place in the file; one of several that an entry became has its label."""
     evaluate = () if job.evaluate is None else job.evaluate.classifier
     for position, entry in enumerate(job.select if path == "select" else evaluate):
-        yield f"{path} {entry.label!r}" if job.sweep else f"{path}.{position}", entry
+        is_own = not job.sweep and job.pairs is None
+        yield f"{path}.{position}" if is_own else f"{path} {entry.label!r}", entry
 
 
 def refuse_missing_values(job: Job, datasets: Sequence[Dataset], file: str = "job") -> None:

@@ -14,6 +14,7 @@ from mlfs_dask.evaluate.metrics import METRICS
 from mlfs_dask.jobs import spec
 from mlfs_dask.jobs.compare_check import check_compare, read_compare
 from mlfs_dask.jobs.inputs import find_files
+from mlfs_dask.jobs.label_orders import expand_orders, paired_labels
 from mlfs_dask.jobs.methods import inherit, read_features, read_methods
 from mlfs_dask.jobs.overrides import apply_overrides
 from mlfs_dask.jobs.problems import Problems
@@ -124,12 +125,14 @@ def parse_job(text: bytes, file: str, overrides: Iterable[str] = ()) -> spec.Job
         raise JobFileError(f"{file}: tables or lists are nested too deeply", file=file) from None
     apply_overrides(raw, overrides, problems)
     expand_sweep(raw, problems)
+    expand_orders(raw)
     clean = read_table(spec.JobFile, raw, "", problems, _READERS)
     _check_whole(clean, raw, problems)
     files = find_files(clean, Path(file).parent, problems)
     problems.check()
     inherit(clean)
-    return msgspec.convert({**clean, "files": files}, spec.Job)
+    pairs = paired_labels(clean, raw.get("select", []))
+    return msgspec.convert({**clean, "files": files, "pairs": pairs}, spec.Job)
 
 
 def _data(raw: Any, path: str, problems: Problems) -> Any:

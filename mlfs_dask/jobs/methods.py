@@ -150,7 +150,8 @@ def _label(kind: registry.Kind, clean: dict[str, Any], entry: Entry) -> Any:
     """The label given or made of what differs from the defaults, with the point of the sweep."""
     base = clean.get("label")
     if base is None:
-        given = {k: v for k, v in clean["params"].items() if k not in entry.swept}
+        hidden = {*entry.swept} if entry.order is None else {*entry.swept, "order"}
+        given = {k: v for k, v in clean["params"].items() if k not in hidden}
         prefilter = clean.get("prefilter", WRONG)
         if isinstance(prefilter, dict) and "prefilter" not in entry.swept:
             given["prefilter"] = f"{prefilter.get('method')} {prefilter.get('n')}"

@@ -76,6 +76,20 @@ class Selected(Struct, frozen=True):
         pairs = zip(self.problems, found, strict=True)
         return {problem: np.array(each, dtype=np.int64) for problem, each in pairs}
 
+    def joined(self, other: Selected) -> Selected:
+        """Both together, for classifiers with models of pairs and of labels.
+
+        Parameters
+        ----------
+        other
+            Of other problems.
+        """
+        return Selected(
+            self.order + other.order,
+            self.support + other.support,
+            (self.problems or ()) + (other.problems or ()),
+        )
+
     @property
     def size(self) -> int:
         """Number of features selected, rounded half up from the mean over the problems."""
@@ -162,7 +176,8 @@ def _judge(
     fold = fold_of(job, dataset, unit.repeat, unit.fold)
     method = job.classifiers[unit.classifier]
     stream = classifier_stream(job.seed, method.label, unit.repeat, unit.fold)
-    order, counts = _points(job, unit, [selected[needed.id] for needed in unit.needs], rows)
+    needed = {each.selector: selected[each.id] for each in unit.needs}
+    order, counts = _points(job, unit, needed, rows)
     judged = [count for count in counts if count > 0]
     notes: list[str] = []
     found = protocol.nothing_to_judge(rows, evaluate.metrics) if judged != counts else []
@@ -182,17 +197,20 @@ def _judge(
 
 
 def _points(
-    job: Job, unit: Unit, selected: list[Selected], rows: Source
+    job: Job, unit: Unit, selected: dict[str, Selected], rows: Source
 ) -> tuple[IntArray | ProblemOrders, list[int]]:
     """Features in the order in which the classifier gets them, and how many of them it gets."""
     if not selected:
         return np.arange(rows.n_features), [rows.n_features]
     features = job.features_of(job.selects[unit.selector])
+    judged = selected[unit.selector]
+    if unit.with_labels is not None:
+        judged = judged.joined(selected[unit.with_labels])
     if features.selected:
-        return selected[0].features("support"), [selected[0].largest]
-    order = selected[0].features("order")
+        return judged.features("support"), [judged.largest]
+    order = judged.features("order")
     if features.size_of is not None:
-        return order, [selected[-1].size]
+        return order, [selected[features.size_of].size]
     return order, list(counts_of(features, rows.n_features))
 
 

@@ -246,6 +246,22 @@ class InputFile(_Table, frozen=True, kw_only=True):
     sha256: str
 
 
+class Pairs(_Table, frozen=True, kw_only=True):
+    """Selections that entries with ``order = "auto"`` became, and who is judged with which.
+
+    Attributes
+    ----------
+    selectors
+        Label of the selection for pairs of labels -> label of the one for labels.
+    classifiers
+        Labels of the classifiers with models of pairs. They get both selections; the others get
+        the second one alone.
+    """
+
+    selectors: dict[str, str]
+    classifiers: tuple[str, ...]
+
+
 class JobFile(_Table, frozen=True, kw_only=True, dict=True):
     """All keys of a job file."""
 
@@ -283,9 +299,12 @@ class Job(JobFile, frozen=True, kw_only=True):
         With one entry per point of ``sweep``, which stands for information only.
     files
         Key that names a file -> the file.
+    pairs
+        None unless an entry was made two by its order.
     """
 
     files: dict[str, InputFile] = field(default_factory=dict)
+    pairs: Pairs | None = None
 
     @cached_property
     def selects(self) -> dict[str, Select]:
@@ -308,6 +327,24 @@ class Job(JobFile, frozen=True, kw_only=True):
         """
         return [s for s in self.select if s.datasets is None or dataset in s.datasets]
 
+    def judges_of(self, selector: str) -> list[tuple[Classify, str | None]]:
+        """Classifiers that judge a selector, with the selector of labels that goes with it.
+
+        Parameters
+        ----------
+        selector
+            Its label, or the baseline's.
+        """
+        found = list(self.classifiers.values())
+        if self.pairs is None:
+            return [(method, None) for method in found]
+        partner, of_pairs = self.pairs.selectors.get(selector), self.pairs.classifiers
+        if partner is not None:
+            return [(method, partner) for method in found if method.label in of_pairs]
+        if selector in self.pairs.selectors.values():
+            return [(method, None) for method in found if method.label not in of_pairs]
+        return [(method, None) for method in found]
+
     def features_of(self, select: Select) -> Features:
         """At how many features a selector is judged.
 
@@ -322,4 +359,6 @@ class Job(JobFile, frozen=True, kw_only=True):
     def resolved(self) -> dict[str, Any]:
         """The job as plain values with all defaults, for ``resolved.json``."""
         values: dict[str, Any] = to_builtins(self)
+        if self.pairs is None:
+            del values["pairs"]
         return values

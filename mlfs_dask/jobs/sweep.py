@@ -41,11 +41,14 @@ class Entry:
         Path of the entry in the file, for messages.
     swept
         Key -> where its value stands, and the value's text in the label.
+    order
+        1 or 2 for one of the two that an entry with ``order = "auto"`` became.
     """
 
     raw: dict[str, Any]
     place: str
     swept: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    order: int | None = None
 
     def at(self, key: str) -> str:
         """Path of a key, for messages.
@@ -69,10 +72,13 @@ class Entry:
         --------
         >>> Entry({}, "select.0", {"phi": ("", "1"), "impute": ("", "mean")}).label("spec")
         'spec [phi=1, impute=mean]'
+        >>> Entry({}, "select.0", order=2).label("spec-wrapper")
+        'spec-wrapper [order 2]'
         """
-        if not self.swept:
-            return base
-        return f"{base} [{', '.join(f'{key}={text}' for key, (_, text) in self.swept.items())}]"
+        if self.swept:
+            texts = (f"{key}={text}" for key, (_, text) in self.swept.items())
+            base = f"{base} [{', '.join(texts)}]"
+        return base if self.order is None else f"{base} [order {self.order}]"
 
 
 @dataclass(frozen=True)

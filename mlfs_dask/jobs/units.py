@@ -36,6 +36,8 @@ class Unit(Struct, frozen=True, kw_only=True, dict=True):
     size_of
         Label of the selector whose number of selected features says how many are judged; None
         where the job says it.
+    with_labels
+        Label of the selector for single labels that goes with one for pairs of labels.
     """
 
     kind: Literal["select", "judge"]
@@ -45,20 +47,24 @@ class Unit(Struct, frozen=True, kw_only=True, dict=True):
     repeat: int | None = None
     fold: int | None = None
     size_of: str | None = None
+    with_labels: str | None = None
 
     @cached_property
     def id(self) -> str:
         """Name that is safe for files and the same in every run of the job."""
-        key = hashlib.sha256(canonical_json(to_builtins(self))).hexdigest()
+        values = to_builtins(self)
+        if self.with_labels is None:
+            del values["with_labels"]
+        key = hashlib.sha256(canonical_json(values)).hexdigest()
         return f"{self.kind}-{key[:20]}"
 
     @cached_property
     def needs(self) -> tuple[Unit, ...]:
-        """The selections this unit needs: first the one it judges, then the one it is sized by."""
+        """The selections this unit needs: first the one it judges, last the one it is sized by."""
         if self.kind == "select" or self.selector == BASELINE:
             return ()
-        labels = dict.fromkeys((self.selector, self.size_of or self.selector))
-        return tuple(self._selection(label) for label in labels)
+        labels = dict.fromkeys((self.selector, self.with_labels, self.size_of))
+        return tuple(self._selection(label) for label in labels if label is not None)
 
     def _selection(self, label: str) -> Unit:
         return Unit(
@@ -85,7 +91,7 @@ def part_for(job: Job, units: Sequence[Unit]) -> Job:
     units
         Some of its units.
     """
-    labels = {unit.selector for unit in units} | {unit.size_of for unit in units}
+    labels = {label for u in units for label in (u.selector, u.size_of, u.with_labels)}
     names = {unit.classifier for unit in units}
     evaluate = job.evaluate
     if evaluate is not None:
@@ -128,7 +134,7 @@ def _units_in_fold(job: Job, dataset: str, repeat: int, fold: int) -> Iterator[U
     if job.evaluate.baseline:
         size_of[BASELINE] = None
     for selector, sized_by in size_of.items():
-        for classifier in job.evaluate.classifier:
+        for classifier, with_labels in job.judges_of(selector):
             yield Unit(
                 kind="judge",
                 dataset=dataset,
@@ -137,4 +143,5 @@ def _units_in_fold(job: Job, dataset: str, repeat: int, fold: int) -> Iterator[U
                 repeat=repeat,
                 fold=fold,
                 size_of=sized_by,
+                with_labels=with_labels,
             )
