@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask import registry
+from mlfs_dask._typing import FloatArray
 from mlfs_dask.errors import MlfsError, RunFolderError
 from mlfs_dask.graphs.statistics import summarize_columns
 from mlfs_dask.jobs.problems import Problems
@@ -70,11 +71,14 @@ def _check_dataset(job: Job, dataset: Dataset, problems: Problems) -> None:
         except MlfsError as error:
             problems.add(key, f"{dataset.name}: {error.message}")
 
-    attempt("data.costs", lambda: costs_of(job, dataset))
+    costs: list[FloatArray | None] = []  # stays empty if they can't be told
+    attempt("data.costs", lambda: costs.append(costs_of(job, dataset)))
     selects = {id(select): place for place, select in _placed(job, "select")}
     here = job.selects_on(dataset.name)
     for select in here:
         _check_counts(select, selects[id(select)], dataset, problems)
+        for known in costs:
+            attempt(selects[id(select)], partial(_check_features, select, dataset, known))
     if job.evaluate is None:
         return
     attempt("evaluate.split", lambda: next(folds_of(job, dataset)))
@@ -108,6 +112,14 @@ def _check_counts(select: Select, place: str, dataset: Dataset, problems: Proble
     wanted = select.params.get("n_features_to_select")
     if isinstance(wanted, int) and wanted > available:
         problems.add(f"{place}.n_features_to_select", f"{wanted} is not allowed; {whose}")
+
+
+def _check_features(select: Select, dataset: Dataset, costs: FloatArray | None) -> None:
+    """Let a selector that asks something of the features themselves, as costs, look at them."""
+    selector = registry.load("selectors", select.method)
+    if hasattr(selector, "check_features"):
+        n_features = dataset.n_features if select.prefilter is None else select.prefilter.n
+        selector(**select.params).check_features(n_features, has_costs=costs is not None)
 
 
 def _placed(job: Job, path: str) -> Iterator[tuple[str, Any]]:

@@ -77,7 +77,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     missing_rate
         Share of the cells that are made missing, or None.
     costs
-        Where the costs of the features come from, in words; None: from stores that have some.
+        Where the costs of the features come from, in words; None: there are none.
     sweep
         Entry of the job file that is swept -> its points.
     n_selections, n_curves
@@ -180,7 +180,7 @@ def make_plan(
         ],
         files=[_planned_file(key, file) for key, file in sorted(job.files.items())],
         missing_rate=job.data.missing.rate if job.data.missing is not None else None,
-        costs=_costs_in_words(job),
+        costs=_costs_in_words(job, datasets),
         sweep=_points(job),
         n_selections=_count(units, "select"),
         n_curves=_count(units, "judge"),
@@ -203,8 +203,10 @@ def _planned_file(key: str, file: InputFile) -> PlannedFile:
     return PlannedFile(key, file.path, check_file(file).stat().st_size, file.sha256)
 
 
-def _costs_in_words(job: Job) -> str | None:
+def _costs_in_words(job: Job, datasets: Sequence[Dataset]) -> str | None:
     costs = job.data.costs
+    if costs is None and any(dataset.feature_cost is not None for dataset in datasets):
+        costs = STORE_COSTS  # used where there are some
     if not isinstance(costs, Costs):
         return "of the stores" if costs == STORE_COSTS else costs
     numbers = [f"{key} {getattr(costs, key):g}" for key in COST_KEYS[costs.distribution]]

@@ -184,23 +184,55 @@ class NRSCost(BaseSelector):
                 "not negative"
             )
 
-    def _radii(self, source: Source) -> FloatArray | None:
+    def check_features(self, n_features: int, *, has_costs: bool) -> None:
+        """Check what the parameters ask of features; jobs do so before they start.
+
+        Parameters
+        ----------
+        n_features
+            Number of features.
+        has_costs
+            Whether they have costs.
+
+        Raises
+        ------
+        InputError
+            A budget without costs, or radii of another number of features.
+
+        Examples
+        --------
+        >>> NRSCost(budget=5).check_features(3, has_costs=False)
+        Traceback (most recent call last):
+            ...
+        mlfs_dask.errors.InputError: budget = 5: the features have no costs
+          Pass feature_cost= to fit, or costs in [data] of a job.
+        """
+        if self.budget is not None and not has_costs:
+            raise InputError(
+                f"budget = {self.budget!r}: the features have no costs",
+                hint="Pass feature_cost= to fit, or costs in [data] of a job.",
+            )
+        if self.radius is not None and np.shape(self.radius) not in ((), (n_features,)):
+            n_radii = np.size(self.radius)
+            raise InputError(f"radius has {n_radii} values; X has {n_features} features")
+
+    def _radii(self, n_features: int) -> FloatArray | None:
         if self.radius is None:
             return None
-        values = np.asarray(self.radius, dtype=np.float64)
-        if values.ndim == 1 and len(values) != source.n_features:
-            raise InputError(f"radius has {len(values)} values; X has {source.n_features} features")
-        return np.broadcast_to(values, (source.n_features,)).copy()
+        return np.broadcast_to(np.asarray(self.radius, dtype=np.float64), (n_features,)).copy()
 
     def _own_size(self) -> int:
         return self._n_in_subset
 
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:
         self.higher_is_better_ = True
-        self._check_costs(source.feature_cost)
+        costs, d = source.feature_cost, source.n_features
+        self.check_features(d, has_costs=costs is not None)
+        if costs is not None and not np.all(np.isfinite(costs)):
+            raise InputError("feature_cost holds values that are not finite")
         Y = labels_of(source)
         columns = find_columns(
-            source, summary, executor, divisor=self.radius_divisor, radius=self._radii(source)
+            source, summary, executor, divisor=self.radius_divisor, radius=self._radii(d)
         )
         self.radius_ = columns.radius
         varied = np.flatnonzero(~summary.constant)
@@ -213,7 +245,7 @@ class NRSCost(BaseSelector):
         self.road_ = "rows prepared once" if regions.prepared else "rows prepared for each step"
         engine = ReductEngine(
             constant=summary.constant,
-            cost=source.feature_cost,
+            cost=costs,
             use_cost=bool(self.use_cost),
             budget=self.budget,
             max_features=self.max_features,
@@ -221,15 +253,6 @@ class NRSCost(BaseSelector):
             prune=bool(self.prune),
         )
         self._follow(engine, regions, varied)
-
-    def _check_costs(self, costs: FloatArray | None) -> None:
-        if costs is None and self.budget is not None:
-            raise InputError(
-                f"budget = {self.budget!r}: the features have no costs",
-                hint="Pass feature_cost= to fit, or costs in [data] of a job.",
-            )
-        if costs is not None and not np.all(np.isfinite(costs)):
-            raise InputError("feature_cost holds values that are not finite")
 
     def _follow(
         self, engine: ReductEngine, regions: Regions | SummedRegions, varied: IntArray

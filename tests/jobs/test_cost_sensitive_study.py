@@ -6,16 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mlfs_dask.errors import JobFileError
 from mlfs_dask.jobs import estimate
 from mlfs_dask.jobs.coordinator import Order, run_job
 from mlfs_dask.jobs.costs import draw_costs
 from mlfs_dask.jobs.data import open_datasets
 from mlfs_dask.jobs.estimate import Sizes
-from mlfs_dask.jobs.jobfile import read_job
+from mlfs_dask.jobs.jobfile import parse_job, read_job
 from mlfs_dask.jobs.plan import make_plan
 from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.units import Unit
 from mlfs_dask.resources import declaration
+from mlfs_dask.storage.dataset import open_dataset
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.testing.tables import ArrayTable
 
@@ -75,6 +77,45 @@ def test_shares_of_cost_are_those_of_the_subsets(small_stores):
         for label in ("with cost", "without cost")
         for radius in ("1.0", "2.0")
     }
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("budget = 5", "yeast: budget = 5.0: the features have no costs"),
+        ("radius = [0.1, 0.2]", "yeast: radius has 2 values; X has 9 features"),
+    ],
+)
+def test_what_features_cannot_give_is_told_before_the_run(small_stores, keys, said):
+    text = f"""
+schema = 1
+name = "refused"
+[data]
+store = "yeast"
+[[select]]
+method = "nrs-cost"
+{keys}
+"""
+    job = parse_job(text.encode(), "refused.toml")
+    with pytest.raises(JobFileError) as caught:
+        open_datasets(job, "refused.toml")
+    assert [str(problem) for problem in caught.value.problems] == [f"select.0: {said}"]
+    assert make_plan(job, [open_dataset("birds")]).costs is None
+
+
+def test_costs_that_come_with_a_store_are_used(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.random((60, N_FEATURES)).round(2)
+    costs = rng.uniform(1, 9, N_FEATURES)
+    table = ArrayTable(X, (X[:, :2] > 0.5).astype(np.uint8), feature_cost=costs)
+    for name in ("yeast", "birds"):
+        ingest(table, tmp_path / "stores" / f"{name}.zarr", name=name)
+    keys = ("data={store=['yeast', 'birds']}", "evaluate.split.folds=2", "run.workers=0")
+    job = read_job(PATH, (*keys, "select.0.budget=20"))
+    assert make_plan(job, open_datasets(job)).costs == "of the stores"
+    done = run(RADII, *keys, "select.0.budget=20")
+    spent = [s["cost"] for s in done.selections if s["selector"].startswith("with cost")]
+    assert 0 < min(spent) <= max(spent) <= 20
 
 
 def test_the_time_of_a_search_follows_the_pairs_of_rows():
