@@ -11,7 +11,8 @@ One class per reaction that a handler may have::
     │   ├── JobFileError                    all problems of a job file in one report       exit 2
     │   ├── PlanError                       a plan that cannot fit                         exit 2
     │   ├── RunFolderError                  a run folder that cannot be continued          exit 2
-    │   └── ClusterError                    a cluster that is not there or not fit         exit 2
+    │   ├── ClusterError                    a cluster that is not there or not fit         exit 2
+    │   └── BucketError                     object storage that is not there or refuses    exit 2
     ├── NotFoundError (FileNotFoundError)   no such store, run or file                     exit 2
     ├── PluginError (LookupError)           unknown or clashing registry name              exit 2
     ├── MachineError (OSError)              disk full, permission denied on writing        exit 1
@@ -29,6 +30,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 __all__ = [
+    "BucketError",
     "ClusterError",
     "DataFileError",
     "DegenerateInputWarning",
@@ -182,6 +184,12 @@ class ClusterError(InputError):
     """A cluster that cannot be reached, must not be trusted, or runs other versions."""
 
     code = "cluster"
+
+
+class BucketError(InputError):
+    """A bucket of an object storage that cannot be reached, is not there, or refuses the keys."""
+
+    code = "bucket"
 
 
 class NotFoundError(MlfsError, FileNotFoundError):

@@ -10,6 +10,7 @@ import click
 from mlfs_dask.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
+    from mlfs_dask.storage.places import Place
     from mlfs_dask.storage.store import Dataset
 
 
@@ -57,7 +58,7 @@ def append(
 
 
 def _append_file(
-    path: Path, source: Path, test_file: Path | None, prefix: str, options: dict[str, Any]
+    path: Place, source: Path, test_file: Path | None, prefix: str, options: dict[str, Any]
 ) -> Dataset:
     from mlfs_dask.storage.append import append as append_block
     from mlfs_dask.storage.readers import open_table

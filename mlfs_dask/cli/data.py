@@ -13,6 +13,7 @@ from mlfs_dask.cli.output import json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from mlfs_dask.storage.describe import Description
+    from mlfs_dask.storage.places import Place
     from mlfs_dask.storage.store import Dataset
 
 # As shown to people: "593 none" says nothing.
@@ -68,15 +69,24 @@ def ingest(source: str, dest: str | None, name: str | None, **options: Any) -> N
     """Make a store of a data file, or of a data set of the catalogue.
 
     SRC is a file (Mulan ARFF + XML, MEKA ARFF, libsvm, CSV, .mat, .npz; .gz and .bz2 as they are),
-    or a name of the catalogue whose files are in $MLFS_DATA. DEST is a path or a name; by default
-    NAME.zarr in $MLFS_STORES, else in ./storage/stores.
+    or a name of the catalogue whose files are in $MLFS_DATA. DEST is a path, an address
+    s3://bucket/NAME.zarr, or a name; by default NAME.zarr in $MLFS_STORES, else in
+    ./storage/stores.
 
     \b
     Example:
       mlfs data ingest emotions-train.arff --test emotions-test.arff --name emotions
+      mlfs data ingest emotions.arff s3://data/emotions.zarr
     """
+    from mlfs_dask.errors import InputError
     from mlfs_dask.storage import catalogue
+    from mlfs_dask.storage.places import is_address
 
+    if is_address(source):
+        raise InputError(
+            "SRC is an address: data are read from files of this machine",
+            hint="Fetch the file first; DEST may be an address.",
+        )
     entry = None if Path(source).exists() else catalogue.find_entry(source)
     if entry is not None:
         layout = {key: options[key] for key in ("tile", "dtype")}
@@ -128,10 +138,13 @@ def _parse_labels(text: str | None) -> tuple[str, ...] | int | None:
         return tuple(next(csv.reader([text], skipinitialspace=True), ()))
 
 
-def _destination(text: str) -> Path:
-    """Path of the store to make: a path as it is, a bare name in the folder of stores."""
+def _destination(text: str) -> Place:
+    """The store to make: a path or an address as it is, a bare name in the folder of stores."""
     from mlfs_dask.storage.catalogue import store_path
+    from mlfs_dask.storage.places import is_address, place
 
+    if is_address(text):
+        return place(text)
     path = Path(text)
     return path if len(path.parts) > 1 or path.suffix == ".zarr" else store_path(text)
 
@@ -178,8 +191,8 @@ def _print_made(dataset: Dataset, *, as_json: bool) -> None:
 def synth(dest: str, tile: int, force: bool, as_json: bool, **planted: Any) -> None:
     """Make a store of data with a planted truth, of any size.
 
-    DEST is a path or a name. All features that are neither relevant nor copies are noise; the
-    attribute truth of the store says which are which.
+    DEST is a path, an address or a name. All features that are neither relevant nor copies are
+    noise; the attribute truth of the store says which are which.
 
     \b
     Example:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +12,7 @@ from mlfs_dask.cli.where import cluster_options, target_of
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.clusters.doctor import Diagnosis, Store
+    from mlfs_dask.storage.places import Place
 
 _PROBLEM_EXIT_CODE = 2
 
@@ -22,7 +22,7 @@ _PROBLEM_EXIT_CODE = 2
 @click.option("--store", help="Name or path of a store that all workers must see.")
 @runs_option
 @json_option
-def doctor(where: dict[str, Any], store: str | None, runs: Path, as_json: bool) -> None:
+def doctor(where: dict[str, Any], store: str | None, runs: Place, as_json: bool) -> None:
     """Look for what would make jobs fail, slow or different, and say what to do about it.
 
     With --scheduler, --scheduler-file, --profile or $DASK_SCHEDULER_ADDRESS: versions of client,

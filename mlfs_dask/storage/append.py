@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,20 +25,22 @@ from mlfs_dask.storage.dtypes import parse_dtype
 from mlfs_dask.storage.ingest import SPOOL, building
 from mlfs_dask.storage.intake import Intake, check_features
 from mlfs_dask.storage.layout import BLOCKS, CLOSED
+from mlfs_dask.storage.places import ObjectPlace, Place
 from mlfs_dask.storage.records import RowBatch, Rows, TableHeader, TableReader, empty_split
 from mlfs_dask.storage.seal import read_marker
 from mlfs_dask.storage.store import Dataset, open_store
+from mlfs_dask.storage.upload import claimed
 
 
 def append(
-    store: Path, reader: TableReader, *, prefix: str = "", dtype: str | None = None
+    store: Place, reader: TableReader, *, prefix: str = "", dtype: str | None = None
 ) -> Dataset:
     """Append a block of features: the columns of a table with the same rows in the same order.
 
     Parameters
     ----------
     store
-        Folder of the store.
+        Path or address of the store.
     reader
         Table, for example of ``open_table(path, options=ReadOptions(known_labels=...))``. Without
         labels, or with all labels of the store, whose values must be the same.
@@ -66,6 +67,7 @@ def append(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from mlfs_dask.storage.ingest import ingest
     >>> from mlfs_dask.testing.tables import ArrayTable
     >>> Y = [[1], [0]]
@@ -98,7 +100,7 @@ def append(
     return open_store(store)
 
 
-def close(store: Path) -> Dataset:
+def close(store: Place) -> Dataset:
     """Say that no further block will come; a store that is closed stays so.
 
     Parameters
@@ -126,9 +128,13 @@ def close(store: Path) -> Dataset:
 
 
 @contextmanager
-def _only_writer(store: Path) -> Iterator[None]:
+def _only_writer(store: Place) -> Iterator[None]:
     """Keep others from appending at the same time; ends with this process, however it ends."""
     read_marker(store)
+    if isinstance(store, ObjectPlace):
+        with claimed(store):
+            yield
+        return
     blocks = store / BLOCKS
     with atomic.machine_faults("append to the store", store):
         blocks.mkdir(exist_ok=True)

@@ -3,6 +3,8 @@
 A writer works under ``.NAME.partial-PID-TOKEN`` next to its target and renames at the end, so a
 process killed at any moment leaves either the old target, or none, or the new one. What dead
 processes left is removed by the next writer in the same folder.
+
+On object storage an object is whole as soon as it is there, so it is written under its own name.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mlfs_dask.errors import MachineError, MlfsError, NotFoundError, StoreError
+from mlfs_dask.storage.places import ObjectPlace, Place
 
 _PARTIAL = re.compile(r"\.(?P<name>.+)\.(?P<role>partial|replaced)-(?P<pid>\d+)-[0-9a-f]{8}")
 _AT_FDCWD = -100
@@ -104,13 +108,13 @@ def publish_folder(partial: Path, target: Path, *, overwrite: bool) -> None:
 
 
 @contextmanager
-def new_file(target: Path, *, overwrite: bool = True) -> Iterator[Path]:
+def new_file(target: Place, *, overwrite: bool = True) -> Iterator[Path]:
     """Path to write to; renamed to the target when the block ends well, removed if not.
 
     Parameters
     ----------
     target
-        Final name.
+        Final name, or the address that the content is sent to.
     overwrite
         Replace an existing file.
 
@@ -125,6 +129,11 @@ def new_file(target: Path, *, overwrite: bool = True) -> Iterator[Path]:
             hint="Give --force to replace it, or another name." if target.is_file() else None,
             path=str(target),
         )
+    if isinstance(target, ObjectPlace):
+        with tempfile.TemporaryDirectory(prefix="mlfs-") as folder:
+            yield Path(folder, "content")
+            target.upload(Path(folder, "content"))
+        return
     partial = partial_path(target)
     try:
         yield partial
@@ -137,7 +146,7 @@ def new_file(target: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 
 @contextmanager
-def machine_faults(doing: str, path: Path) -> Iterator[None]:
+def machine_faults(doing: str, path: Place) -> Iterator[None]:
     """Turn the system's errors on writing into `MachineError` with what was being done.
 
     Parameters
@@ -168,8 +177,8 @@ def machine_faults(doing: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def make_parent(target: Path) -> None:
-    """Make the folder that a target goes into.
+def make_parent(target: Place) -> None:
+    """Make the folder that a target goes into; object storage has none.
 
     Parameters
     ----------
@@ -224,7 +233,7 @@ sync_folder = sync_file
 """Flush the names in one folder to the disk."""
 
 
-def remove(path: Path) -> None:
+def remove(path: Place) -> None:
     """Remove a file or a tree if it is there.
 
     Parameters
@@ -232,6 +241,10 @@ def remove(path: Path) -> None:
     path
         What to remove.
     """
+    if isinstance(path, ObjectPlace):
+        for each in (path, *path.rglob("*")):
+            each.unlink()
+        return
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

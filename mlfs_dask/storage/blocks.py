@@ -16,7 +16,6 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,10 +23,11 @@ import scipy.sparse as sp
 import zarr
 
 from mlfs_dask._typing import AnyArray, IntArray
-from mlfs_dask.errors import StoreCorruptError
+from mlfs_dask.errors import BucketError, MachineError, StoreCorruptError
 from mlfs_dask.storage import guarded
 from mlfs_dask.storage.dtypes import largest_dtype
-from mlfs_dask.storage.layout import BLOCKS, CLOSED, METADATA, check_format
+from mlfs_dask.storage.layout import BLOCKS, CLOSED, COMPLETE, METADATA, check_format
+from mlfs_dask.storage.places import ObjectPlace, Place, relative_path
 from mlfs_dask.storage.records import TableHeader
 from mlfs_dask.storage.rows import RowReader
 from mlfs_dask.storage.seal import check_seal, read_marker
@@ -49,7 +49,7 @@ class Part:
 
     Attributes
     ----------
-    folder : Path
+    folder : Path or ObjectPlace
     marker : str
         Content of ``complete``.
     root : zarr.Group
@@ -65,7 +65,7 @@ class Part:
         Metadata changed, or a chunk is lost.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         self.folder = folder
         self.marker = read_marker(folder)
         try:
@@ -126,7 +126,7 @@ class Part:
         return RowReader(self.folder, self.root["X"], reopen)
 
 
-def block_folder(store: Path, number: int) -> Path:
+def block_folder(store: Place, number: int) -> Place:
     """Where a block of a store lies.
 
     Parameters
@@ -138,13 +138,14 @@ def block_folder(store: Path, number: int) -> Path:
 
     Examples
     --------
-    >>> block_folder(Path("a.zarr"), 12).as_posix()
+    >>> from pathlib import Path
+    >>> str(block_folder(Path("a.zarr"), 12))
     'a.zarr/blocks/0012'
     """
     return store / BLOCKS / f"{number:04d}"
 
 
-def block_folders(store: Path) -> list[Path]:
+def block_folders(store: Place) -> list[Place]:
     """Folders of the blocks of a store, in order.
 
     Parameters
@@ -158,7 +159,9 @@ def block_folders(store: Path) -> list[Path]:
         One between the others is lost.
     """
     blocks = store / BLOCKS
-    names = [entry.name for entry in blocks.iterdir()] if blocks.is_dir() else []
+    names = (
+        [entry.name for entry in blocks.iterdir() if _is_there(entry)] if blocks.is_dir() else []
+    )
     numbers = sorted(int(name) for name in names if _NUMBER.fullmatch(name))
     for expected, number in enumerate(numbers, 1):
         if number != expected:
@@ -167,12 +170,12 @@ def block_folders(store: Path) -> list[Path]:
                 f"{lost} is lost: there are later blocks",
                 hint=_AGAIN,
                 path=str(store),
-                files=[lost.relative_to(store).as_posix()],
+                files=[relative_path(lost, store).as_posix()],
             )
     return [block_folder(store, number) for number in numbers]
 
 
-def is_closed(store: Path) -> bool:
+def is_closed(store: Place) -> bool:
     """Whether no further block will come.
 
     Parameters
@@ -275,18 +278,25 @@ class SideBySide:
         return total
 
 
-def _refuse_other_format(store: Path) -> None:
+def _is_there(block: Place) -> bool:
+    """A folder gets its name when all is in it; objects come one by one, the marker last."""
+    return not isinstance(block, ObjectPlace) or (block / COMPLETE).is_file()
+
+
+def _refuse_other_format(store: Place) -> None:
     """Say so where another version of mlfs-dask made the store: its seal may differ too."""
     try:
         attributes = json.loads((store / METADATA).read_bytes())["attributes"]
         version = attributes["mlfs_format"]
+    except (BucketError, MachineError):
+        raise
     except (OSError, ValueError, KeyError, TypeError):
         return
     if isinstance(version, int):
         check_format(attributes, store)
 
 
-def _name_lost_chunk(store: Path, array: zarr.Array[Any]) -> None:
+def _name_lost_chunk(store: Place, array: zarr.Array[Any]) -> None:
     for coordinates in guarded.chunks_of(array):
         if not (store / guarded.chunk_file(array, coordinates)).is_file():
             raise guarded.corrupt_chunk(store, array, coordinates)

@@ -21,6 +21,7 @@ from mlfs_dask.errors import DataFileError, InputError, MlfsError, NotFoundError
 from mlfs_dask.resources import declaration
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.storage.layout import METADATA, SUFFIX
+from mlfs_dask.storage.places import Place, is_address, place
 from mlfs_dask.storage.records import ReadOptions
 from mlfs_dask.storage.store import Dataset, open_store
 
@@ -91,12 +92,12 @@ class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return next((file for file in self.files if file.role == role), None)
 
 
-def stores_folder() -> Path:
-    """Folder where stores lie: ``$MLFS_STORES``, else ``./storage/stores``."""
-    return Path(os.environ.get("MLFS_STORES") or "storage/stores")
+def stores_folder() -> Place:
+    """Where stores lie: ``$MLFS_STORES`` (a folder or an address), else ``./storage/stores``."""
+    return place(os.environ.get("MLFS_STORES") or "storage/stores")
 
 
-def store_path(name: str) -> Path:
+def store_path(name: str) -> Place:
     """Where the store of a name lies, whether it exists or not.
 
     Parameters
@@ -141,10 +142,11 @@ class StoreSummary(msgspec.Struct, frozen=True):
 
 def list_folder() -> list[StoreSummary]:
     """Stores in the folder of stores, by name."""
-    return [_summary(path) for path in sorted(stores_folder().glob(f"[!.]*{SUFFIX}"))]
+    found: list[Place] = sorted(stores_folder().glob(f"[!.]*{SUFFIX}"))  # of one kind
+    return [_summary(path) for path in found]
 
 
-def _summary(path: Path) -> StoreSummary:
+def _summary(path: Place) -> StoreSummary:
     try:
         dataset = open_store(path)
     except MlfsError as error:
@@ -183,13 +185,13 @@ def find_entry(name: str) -> CatalogueEntry | None:
     return entries.get(name) or aliases.get(name)
 
 
-def resolve_store(name_or_path: str, *, ingest_missing: bool = True) -> Path:
-    """Path of a store from what a user typed.
+def resolve_store(name_or_path: str, *, ingest_missing: bool = True) -> Place:
+    """Place of a store from what a user typed.
 
     Parameters
     ----------
     name_or_path
-        Path of a store; or name of one in ``$MLFS_STORES``; or name in the catalogue.
+        Path or address of a store; or name of one in ``$MLFS_STORES``; or name in the catalogue.
     ingest_missing
         Make the store of a catalogue name first, from ``$MLFS_DATA``, if there is none.
 
@@ -200,6 +202,8 @@ def resolve_store(name_or_path: str, *, ingest_missing: bool = True) -> Path:
     DataFileError
         A file of the catalogue entry has other content than recorded.
     """
+    if is_address(name_or_path):
+        return place(name_or_path)
     path = Path(name_or_path)
     if any(len(os.fsencode(part)) > _LONGEST_NAME for part in path.parts):
         raise NotFoundError(
@@ -215,7 +219,7 @@ def resolve_store(name_or_path: str, *, ingest_missing: bool = True) -> Path:
         if store.is_dir():
             return store
         if entry is not None and ingest_missing:
-            return Path(ingest_entry(entry).path)
+            return place(ingest_entry(entry).path)
         if entry is not None:
             raise NotFoundError(
                 f"the data set {entry.name!r} has no store yet (looked for {store})",
@@ -227,7 +231,7 @@ def resolve_store(name_or_path: str, *, ingest_missing: bool = True) -> Path:
 
 def ingest_entry(
     entry: CatalogueEntry,
-    dest: Path | None = None,
+    dest: Place | None = None,
     *,
     tile: int | None = None,
     dtype: str | None = None,

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from mlfs_dask.storage.catalogue import resolve_store
+from mlfs_dask.storage.places import Place
 from mlfs_dask.storage.store import Dataset, open_store
 
 __all__ = ["Dataset", "open_dataset"]
 
 
-def open_dataset(path_or_name: str | Path, digest: str | None = None) -> Dataset:
+def open_dataset(path_or_name: str | Place, digest: str | None = None) -> Dataset:
     """Open a store.
 
     Parameters
     ----------
     path_or_name
-        Path of a store, or a name: ``NAME.zarr`` in ``$MLFS_STORES`` (else ``./storage/stores``).
-        A name of the catalogue that has no store yet is ingested first from ``$MLFS_DATA``.
+        Path or address (``s3://bucket/NAME.zarr``) of a store, or a name: ``NAME.zarr`` in
+        ``$MLFS_STORES`` (else ``./storage/stores``). A name of the catalogue that has no store yet
+        is ingested first from ``$MLFS_DATA``.
     digest
         The store as it was when it had this digest, without the blocks of features that were
         appended later. By default with all of them.
@@ -38,6 +38,7 @@ def open_dataset(path_or_name: str | Path, digest: str | None = None) -> Dataset
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import numpy as np
     >>> from mlfs_dask.storage.ingest import ingest
     >>> from mlfs_dask.testing.tables import ArrayTable

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import zarr
 from zarr.abc.store import ByteRequest
-from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import LocalStore
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
+from zarr.storage import LocalStore, ObjectStore
 
 from mlfs_dask._typing import AnyArray
-from mlfs_dask.errors import MachineError, StoreCorruptError
+from mlfs_dask.errors import BucketError, MachineError, StoreCorruptError
+from mlfs_dask.storage.bucket import bucket
+from mlfs_dask.storage.places import ObjectPlace, Place
 
 Region = tuple[slice, ...]
 
@@ -35,18 +37,77 @@ class CompleteStore(LocalStore):
         return found
 
 
-def open_group(store: Path) -> zarr.Group:
+class CompleteObjects(ObjectStore[Any]):
+    """Prefix of a finished store on object storage: every chunk must be there.
+
+    Parameters
+    ----------
+    place
+        Address of the store.
+    read_only
+        True, for Zarr's own calls.
+    """
+
+    def __init__(self, place: ObjectPlace, *, read_only: bool = True) -> None:
+        super().__init__(bucket(place.bucket).zarr_objects(place.key), read_only=read_only)
+        self._place = place
+
+    def with_read_only(self, read_only: bool = False) -> Self:
+        """The same objects."""
+        return type(self)(self._place, read_only=read_only)
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """Content of an object of the store; a lost chunk raises where Zarr would fill in zeros."""
+        asked = bucket(self._place.bucket)
+        prototype = prototype or default_buffer_prototype()
+        try:
+            found = await asked.patiently(
+                "read",
+                (self._place / key).key,
+                lambda: super(CompleteObjects, self).get(key, prototype, byte_range),
+            )
+        except FileNotFoundError:
+            found = None
+        if found is None and "/c/" in key:
+            raise _lost_chunk(self._place, key)
+        return found
+
+    async def list_prefix(self, prefix: str) -> AsyncGenerator[str, None]:
+        """Keys below a prefix."""
+        for key in await bucket(self._place.bucket).keys_below(self.store, prefix):
+            yield key
+
+
+def zarr_store(store: Place) -> CompleteStore | CompleteObjects:
+    """What Zarr reads a finished store through.
+
+    Parameters
+    ----------
+    store
+        Its place.
+    """
+    if isinstance(store, ObjectPlace):
+        return CompleteObjects(store)
+    return CompleteStore(store, read_only=True)
+
+
+def open_group(store: Place) -> zarr.Group:
     """Root group of a finished store, for reading.
 
     Parameters
     ----------
     store
-        Folder of a store whose seal holds.
+        Place of a store whose seal holds.
     """
-    return zarr.open_group(CompleteStore(store, read_only=True), mode="r", zarr_format=3)
+    return zarr.open_group(zarr_store(store), mode="r", zarr_format=3)
 
 
-def read_region(store: Path, array: zarr.Array[Any], region: Region) -> AnyArray:
+def read_region(store: Place, array: zarr.Array[Any], region: Region) -> AnyArray:
     """Values of a region of an array.
 
     Parameters
@@ -67,7 +128,7 @@ def read_region(store: Path, array: zarr.Array[Any], region: Region) -> AnyArray
     """
     try:
         return np.asarray(array[region])
-    except StoreCorruptError:
+    except (StoreCorruptError, BucketError, MachineError):
         raise
     except PermissionError as error:
         raise MachineError(
@@ -82,7 +143,7 @@ def read_region(store: Path, array: zarr.Array[Any], region: Region) -> AnyArray
         ) from error
 
 
-def read_all(store: Path, array: zarr.Array[Any]) -> AnyArray:
+def read_all(store: Place, array: zarr.Array[Any]) -> AnyArray:
     """All values of an array, checked like `read_region`.
 
     Parameters
@@ -130,6 +191,8 @@ def chunk_is_sound(array: zarr.Array[Any], coordinates: tuple[int, ...]) -> bool
     )
     try:
         array[region]
+    except (BucketError, MachineError):
+        raise
     except (ValueError, RuntimeError, EOFError, OSError, TypeError):  # StoreCorruptError is one
         return False
     return True
@@ -149,7 +212,7 @@ def chunk_file(array: zarr.Array[Any], coordinates: tuple[int, ...]) -> str:
 
 
 def corrupt_chunk(
-    store: Path, array: zarr.Array[Any], coordinates: tuple[int, ...]
+    store: Place, array: zarr.Array[Any], coordinates: tuple[int, ...]
 ) -> StoreCorruptError:
     """Error that names a damaged chunk.
 
@@ -175,7 +238,7 @@ def corrupt_chunk(
     )
 
 
-def _lost_chunk(store: Path, key: str) -> StoreCorruptError:
+def _lost_chunk(store: Place, key: str) -> StoreCorruptError:
     array, _, chunk = key.rpartition("/c/")
     coordinates: Any = tuple(int(part) for part in chunk.split("/")) if chunk else ()
     return StoreCorruptError(

@@ -1,11 +1,13 @@
 """From batches of rows to a finished store, in memory bounded by a batch and a chunk.
 
 The rows pass once: each batch is checked, hashed and spooled. Then dtype, chunks and counts are
-known, the arrays are written chunk by chunk, sealed, synced and renamed into place.
+known, the arrays are written chunk by chunk, sealed, synced and renamed into place. A store on
+object storage is built on this machine in the same way, and then sent.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +20,11 @@ from mlfs_dask.storage.arrays import write_arrays
 from mlfs_dask.storage.dtypes import parse_dtype
 from mlfs_dask.storage.intake import Intake, check_header
 from mlfs_dask.storage.layout import DEFAULT_TILE, METADATA, SUFFIX
+from mlfs_dask.storage.places import ObjectPlace, Place
 from mlfs_dask.storage.records import RowBatch, TableHeader, TableReader
 from mlfs_dask.storage.seal import write_seal
 from mlfs_dask.storage.store import Dataset, open_store
+from mlfs_dask.storage.upload import is_unfinished, writing
 
 SPOOL = ".spool"
 
@@ -49,7 +53,7 @@ class StoreOptions:
 
 def ingest(
     reader: TableReader,
-    dest: Path,
+    dest: Place,
     *,
     tile: int = DEFAULT_TILE,
     dtype: str | None = None,
@@ -63,7 +67,7 @@ def ingest(
     reader
         Table, for example of ``open_table(path)``.
     dest
-        Folder of the store, by custom ``NAME.zarr``.
+        Path or address of the store, by custom ``NAME.zarr``.
     tile
         Rows of a tile.
     dtype
@@ -85,7 +89,9 @@ def ingest(
     StoreError
         `dest` exists and `overwrite` is false, or is no store.
     MachineError
-        Disk full, no permission to write.
+        Disk full, no permission to write, a server that does not answer.
+    BucketError
+        Object storage that is not there or refuses.
 
     Examples
     --------
@@ -99,11 +105,11 @@ def ingest(
     (4, 4, 'uint8')
     """
     options = StoreOptions(tile=tile, dtype=dtype, overwrite=overwrite, name=name)
-    return create_store(Path(dest), reader.header, reader.batches(), options)
+    return create_store(dest, reader.header, reader.batches(), options)
 
 
 def create_store(
-    dest: Path,
+    dest: Place,
     header: TableHeader,
     batches: Iterable[RowBatch],
     options: StoreOptions | None = None,
@@ -114,7 +120,7 @@ def create_store(
     Parameters
     ----------
     dest
-        Folder of the store.
+        Path or address of the store.
     header
         Names, kinds, sources.
     batches
@@ -154,8 +160,8 @@ def create_store(
 
 
 @contextmanager
-def building(dest: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Folder to build a store in, or a block of one; sealed and renamed when all went well.
+def building(dest: Place, *, overwrite: bool) -> Iterator[Path]:
+    """Folder to build a store in, or a block of one; sealed and put in place when all went well.
 
     Parameters
     ----------
@@ -164,6 +170,16 @@ def building(dest: Path, *, overwrite: bool) -> Iterator[Path]:
     overwrite
         Replace what is there.
     """
+    if isinstance(dest, ObjectPlace):
+        with tempfile.TemporaryDirectory(prefix="mlfs-") as folder:
+            partial = Path(folder, dest.name)
+            (partial / SPOOL).mkdir(parents=True)
+            yield partial
+            write_seal(partial)
+            with writing(dest) as send:
+                check_destination(dest, overwrite=overwrite)
+                send(partial)
+        return
     with atomic.machine_faults("write the store", dest):
         atomic.make_parent(dest)
         atomic.clean_leftovers(dest.parent)
@@ -182,13 +198,13 @@ def building(dest: Path, *, overwrite: bool) -> Iterator[Path]:
         atomic.remove(partial)
 
 
-def check_destination(dest: Path, *, overwrite: bool) -> None:
+def check_destination(dest: Place, *, overwrite: bool) -> None:
     """Refuse a destination that exists, before any work.
 
     Parameters
     ----------
     dest
-        Folder of the store to be.
+        Path or address of the store to be.
     overwrite
         An existing store may be replaced; anything else never is.
 
@@ -200,6 +216,8 @@ def check_destination(dest: Path, *, overwrite: bool) -> None:
     if not dest.name or dest.name.startswith("."):
         raise StoreError(f"{dest} is no name for a store", hint=f"Give a name like NAME{SUFFIX}.")
     if not dest.exists() and not dest.is_symlink():
+        return
+    if isinstance(dest, ObjectPlace) and is_unfinished(dest):
         return
     is_store = dest.is_dir() and not dest.is_symlink() and (dest / METADATA).is_file()
     if not is_store:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.sparse import csr_matrix
 from mlfs_dask._typing import AnyArray, IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.storage.guarded import read_all, read_region
+from mlfs_dask.storage.places import Place
 
 _INT32_MAX = 2**31 - 1
 
@@ -40,7 +40,7 @@ class RowReader:
     """
 
     def __init__(
-        self, store: Path, node: zarr.Array[Any] | zarr.Group, reopen: tuple[Any, ...]
+        self, store: Place, node: zarr.Array[Any] | zarr.Group, reopen: tuple[Any, ...]
     ) -> None:
         self._store = store
         self._node = node

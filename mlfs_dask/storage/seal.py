@@ -17,8 +17,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mlfs_dask.errors import MachineError, StoreCorruptError, StoreError
+from mlfs_dask.errors import BucketError, MachineError, StoreCorruptError, StoreError
 from mlfs_dask.storage.layout import BLOCKS, CHECKSUMS, COMPLETE, METADATA
+from mlfs_dask.storage.places import Place, files_below, relative_path
 
 _SHA256_LINE = re.compile(rb"[0-9a-f]{64}\n")
 
@@ -41,7 +42,7 @@ def write_seal(store: Path) -> None:
         os.fsync(handle.fileno())
 
 
-def seal_content(store: Path) -> bytes:
+def seal_content(store: Place) -> bytes:
     """What ``checksums.json`` says of a store in its present state.
 
     Parameters
@@ -56,8 +57,8 @@ def seal_content(store: Path) -> bytes:
     """
     metadata: dict[str, str] = {}
     arrays: dict[str, dict[str, Any]] = {}
-    for path in sorted(store.rglob(METADATA)):
-        relative = path.relative_to(store)
+    for path in files_below(store, METADATA):
+        relative = relative_path(path, store)
         if relative.parts[0] == BLOCKS:
             continue
         content = path.read_bytes()
@@ -87,7 +88,7 @@ def count_chunks(node: dict[str, Any]) -> int:
     return number
 
 
-def read_marker(store: Path) -> str:
+def read_marker(store: Place) -> str:
     """Content of ``complete``: it changes whenever anything in a store does.
 
     Parameters
@@ -110,13 +111,15 @@ def read_marker(store: Path) -> str:
             hint="Make a store of your file with: mlfs data ingest FILE",
             path=str(store),
         ) from error
+    except MachineError:
+        raise
     except OSError as error:
         raise MachineError(
             f"cannot read {store / COMPLETE}: {error.strerror}", path=str(store)
         ) from error
 
 
-def check_seal(store: Path) -> dict[str, Any]:
+def check_seal(store: Place) -> dict[str, Any]:
     """Check marker, checksums and metadata files; arrays are not read.
 
     Parameters
@@ -149,7 +152,7 @@ def check_seal(store: Path) -> dict[str, Any]:
     return seal
 
 
-def damaged_metadata(store: Path) -> list[str]:
+def damaged_metadata(store: Place) -> list[str]:
     """Names of the files of seal and metadata that changed or are lost.
 
     Parameters
@@ -174,10 +177,12 @@ def damaged_metadata(store: Path) -> list[str]:
     return _who_broke_the_seal(store, content, marker)
 
 
-def _who_broke_the_seal(store: Path, content: bytes, marker: bytes) -> list[str]:
+def _who_broke_the_seal(store: Place, content: bytes, marker: bytes) -> list[str]:
     """Tell a damaged marker from a damaged list by rebuilding the list from the metadata."""
     try:
         rebuilt = seal_content(store)
+    except (BucketError, MachineError):
+        raise
     except (ValueError, KeyError, TypeError, OSError):
         return [CHECKSUMS, COMPLETE]
     if rebuilt == content:
@@ -191,12 +196,12 @@ def _marker_of(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode() + b"\n"
 
 
-def _sha256(path: Path) -> str | None:
+def _sha256(path: Place) -> str | None:
     content = _read(path)
     return None if content is None else hashlib.sha256(content).hexdigest()
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: Place) -> bytes | None:
     try:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from mlfs_dask._typing import AnyArray, ByteArray, FloatArray
 from mlfs_dask.errors import NotFoundError, StoreError
 from mlfs_dask.storage.blocks import Part, SideBySide, block_folders, check_block, is_closed
 from mlfs_dask.storage.digest import chain_digest
+from mlfs_dask.storage.places import ObjectPlace, Place, files_below, place
 from mlfs_dask.storage.records import BATCH_BYTES, RowBatch, SourceFile, TableHeader, row_bytes
 from mlfs_dask.storage.rows import RowReader
 from mlfs_dask.storage.seal import read_marker
@@ -28,7 +28,7 @@ class Dataset:
     Parameters
     ----------
     store
-        Folder of a finished store; use `open_store` or `mlfs_dask.open_dataset`.
+        Place of a finished store; use `open_store` or `mlfs_dask.open_dataset`.
     digest
         The store as it was when it had this digest: without the blocks that came later. By default
         with all blocks there are.
@@ -36,7 +36,7 @@ class Dataset:
     Attributes
     ----------
     path : str
-        Absolute path of the store.
+        Absolute path of the store, or its address.
     name : str
         Name of the data set.
     n_samples, n_features, n_labels : int
@@ -56,7 +56,7 @@ class Dataset:
         ``label_sets``.
     """
 
-    def __init__(self, store: Path, digest: str | None = None) -> None:
+    def __init__(self, store: Place, digest: str | None = None) -> None:
         store = store.absolute()
         self._store = store
         self.parts, self.chain = _open_parts(store, digest)
@@ -192,26 +192,28 @@ class Dataset:
     @property
     def bytes_on_disk(self) -> int:
         """Size of all files of the store."""
-        return sum(path.stat().st_size for path in self._store.rglob("*") if path.is_file())
+        if isinstance(self._store, ObjectPlace):
+            return self._store.bytes_below()
+        return sum(path.stat().st_size for path in files_below(self._store))
 
     def _side_by_side(self, name: str) -> AnyArray:
         return _sealed(np.concatenate([part.read(name) for part in self.parts]))
 
 
-def open_store(path: Path, digest: str | None = None) -> Dataset:
-    """Open a finished store by its path.
+def open_store(path: Place, digest: str | None = None) -> Dataset:
+    """Open a finished store by its path or address.
 
     Parameters
     ----------
     path
-        Folder of the store.
+        Place of the store.
     digest
         As for `Dataset`.
 
     Raises
     ------
     NotFoundError
-        No such folder.
+        No such folder, or no object there.
     StoreError
         Not a finished store, or one of another format version; or it never had this digest.
     StoreCorruptError
@@ -226,7 +228,7 @@ def open_store(path: Path, digest: str | None = None) -> Dataset:
     return Dataset(path, digest)
 
 
-def _open_parts(store: Path, digest: str | None) -> tuple[list[Part], tuple[str, ...]]:
+def _open_parts(store: Place, digest: str | None) -> tuple[list[Part], tuple[str, ...]]:
     """The store and its blocks up to a digest, and the chain of digests."""
     parts = [Part(store)]
     chain: list[str] = [parts[0].attributes["digest"]]
@@ -268,15 +270,15 @@ def _sealed(values: AnyArray) -> AnyArray:
 
 @lru_cache(maxsize=16)
 def _cached(path: str, markers: tuple[str, ...]) -> Dataset:
-    dataset = open_store(Path(path))
+    dataset = open_store(place(path))
     if len(dataset.chain) == len(markers):
         return dataset
-    return open_store(Path(path), dataset.chain[len(markers) - 1])
+    return open_store(place(path), dataset.chain[len(markers) - 1])
 
 
 def _reopen(path: str, markers: tuple[str, ...]) -> Dataset:
     """Unpickle: the same store, opened once per process."""
-    store = Path(path)
+    store = place(path)
     folders = [store, *block_folders(store)][: len(markers)]
     if tuple(read_marker(folder) for folder in folders) != markers:
         raise StoreError(

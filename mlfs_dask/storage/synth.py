@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -33,6 +32,7 @@ from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.storage.dtypes import parse_dtype
 from mlfs_dask.storage.ingest import StoreOptions, create_store
+from mlfs_dask.storage.places import Place
 from mlfs_dask.storage.records import BATCH_BYTES, RowBatch, TableHeader, empty_split
 from mlfs_dask.storage.store import Dataset
 
@@ -225,7 +225,7 @@ class PlantedTable:
 
 
 def synthesize(
-    dest: Path,
+    dest: Place,
     planted: Planted | None = None,
     options: StoreOptions | None = None,
 ) -> Dataset:
@@ -234,7 +234,7 @@ def synthesize(
     Parameters
     ----------
     dest
-        Folder of the store.
+        Path or address of the store.
     planted
         What to plant; the set of the quickstart by default: 2,000 samples, 60 features of which 12
         relevant, 12 noisy copies and 36 noise, 8 correlated labels.

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import msgspec
 import zarr
 
-from mlfs_dask.errors import MlfsError, NotFoundError, StoreCorruptError, StoreError
+from mlfs_dask.errors import (
+    BucketError,
+    MachineError,
+    MlfsError,
+    NotFoundError,
+    StoreCorruptError,
+    StoreError,
+)
 from mlfs_dask.storage import guarded
 from mlfs_dask.storage.blocks import Part, block_folders, is_closed
 from mlfs_dask.storage.digest import StoreDigest
 from mlfs_dask.storage.layout import BLOCKS, CHECKSUMS, CLOSED, COMPLETE, METADATA, check_format
+from mlfs_dask.storage.places import Place, files_below, relative_path
 from mlfs_dask.storage.records import BATCH_BYTES, row_bytes
 from mlfs_dask.storage.seal import count_chunks, damaged_metadata
 from mlfs_dask.storage.store import Dataset, open_store
@@ -61,13 +68,13 @@ class VerifyReport(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def verify(store: Path) -> VerifyReport:
+def verify(store: Place) -> VerifyReport:
     """Check every byte of a store and its blocks: seal, metadata, chunks, digest of the values.
 
     Parameters
     ----------
     store
-        Folder of a store.
+        Place of a store.
 
     Returns
     -------
@@ -77,13 +84,14 @@ def verify(store: Path) -> VerifyReport:
     Raises
     ------
     NotFoundError
-        No such folder.
+        No such folder, or no object there.
     StoreError
         A folder that never was a store, or one of another format version.
 
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from mlfs_dask.storage.ingest import ingest
     >>> from mlfs_dask.testing.tables import ArrayTable
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -102,14 +110,14 @@ def verify(store: Path) -> VerifyReport:
         damage += [Damage(name, "is lost") for name in error.facts["files"]]
     for block in blocks:
         found, files = _damaged_files(block)
-        place = block.relative_to(store).as_posix()
+        place = relative_path(block, store).as_posix()
         damage += [Damage(f"{place}/{item.file}", item.problem) for item in found]
         known |= {f"{place}/{name}" for name in files}
     if is_closed(store):
         known.add(CLOSED)
     if not damage:
         damage += _wrong_values(store)
-    files = {path.relative_to(store).as_posix() for path in store.rglob("*") if path.is_file()}
+    files = {relative_path(path, store).as_posix() for path in files_below(store)}
     return VerifyReport(
         path=str(store),
         ok=not damage,
@@ -119,13 +127,13 @@ def verify(store: Path) -> VerifyReport:
     )
 
 
-def _damaged_files(folder: Path) -> tuple[list[Damage], set[str]]:
+def _damaged_files(folder: Place) -> tuple[list[Damage], set[str]]:
     """What is wrong with a store (not its blocks) or with a block; all files it should have."""
     damage = [Damage(name, _metadata_problem(folder, name)) for name in damaged_metadata(folder)]
     known = {COMPLETE, CHECKSUMS}
     unreadable = {item.file for item in damage}
-    for metadata in sorted(folder.rglob(METADATA)):
-        relative = metadata.relative_to(folder)
+    for metadata in files_below(folder, METADATA):
+        relative = relative_path(metadata, folder)
         if relative.parts[0] == BLOCKS:
             continue
         known.add(relative.as_posix())
@@ -134,7 +142,7 @@ def _damaged_files(folder: Path) -> tuple[list[Damage], set[str]]:
     return damage, known
 
 
-def _check_is_store(store: Path) -> None:
+def _check_is_store(store: Place) -> None:
     if not store.is_dir():
         raise NotFoundError(f"there is no store {store}", path=str(store))
     if not any((store / name).exists() for name in (METADATA, COMPLETE, CHECKSUMS)):
@@ -143,18 +151,18 @@ def _check_is_store(store: Path) -> None:
         check_format(json.loads((store / METADATA).read_bytes())["attributes"], store)
 
 
-def _metadata_problem(store: Path, name: str) -> str:
+def _metadata_problem(store: Place, name: str) -> str:
     return "changed since it was written" if (store / name).is_file() else "is lost"
 
 
-def _damaged_chunks(store: Path, metadata: Path, known: set[str]) -> Iterator[Damage]:
+def _damaged_chunks(store: Place, metadata: Place, known: set[str]) -> Iterator[Damage]:
     """Chunks of one array that are lost, fail their crc32c or do not unpack."""
     node = json.loads(metadata.read_bytes())
     if node["node_type"] != "array" or count_chunks(node) == 0:
         return
     array = zarr.open_array(
-        guarded.CompleteStore(store, read_only=True),
-        path=metadata.parent.relative_to(store).as_posix(),
+        guarded.zarr_store(store),
+        path=relative_path(metadata.parent, store).as_posix(),
         mode="r",
         zarr_format=3,
     )
@@ -168,7 +176,7 @@ def _damaged_chunks(store: Path, metadata: Path, known: set[str]) -> Iterator[Da
             yield Damage(name, problem)
 
 
-def _wrong_values(store: Path) -> Iterator[Damage]:
+def _wrong_values(store: Place) -> Iterator[Damage]:
     """Chunks may be whole and yet not this store's: the digest of the values tells."""
     try:
         whole = open_store(store)
@@ -176,15 +184,19 @@ def _wrong_values(store: Path) -> Iterator[Damage]:
         digest = StoreDigest(first.header)
         for batch in first.batches():
             digest.update(batch.X, batch.Y, batch.split)
+    except (BucketError, MachineError):
+        raise
     except (MlfsError, ValueError, IndexError) as error:
         yield Damage("X", f"the arrays contradict each other: {error}")
         return
     if digest.hexdigest() != first.digest:
         yield Damage("X", _OTHER_VALUES)
     for block in whole.parts[1:]:
-        place = block.folder.relative_to(whole.path).as_posix()
+        place = relative_path(block.folder, store).as_posix()
         try:
             found = _digest_of_block(block, whole)
+        except (BucketError, MachineError):
+            raise
         except (MlfsError, ValueError, IndexError) as error:
             yield Damage(f"{place}/X", f"the arrays contradict each other: {error}")
             continue

@@ -27,6 +27,7 @@ from mlfs_dask.jobs.clusters.probe import (
 )
 from mlfs_dask.jobs.clusters.target import Target
 from mlfs_dask.storage.atomic import remove
+from mlfs_dask.storage.places import Place, create_file
 
 _CLOCK_LOOKS: Final = 3
 _SHARED_SECONDS: Final = 5.0
@@ -75,7 +76,7 @@ class Diagnosis(Struct, frozen=True):
 _ORDER: Final = ("problem", "warning", "note", "ok")
 
 
-def examine_machine(runs: Path, stores: Path, store: Store | None) -> Diagnosis:
+def examine_machine(runs: Place, stores: Place, store: Store | None) -> Diagnosis:
     """Look at this machine alone.
 
     Parameters
@@ -86,10 +87,7 @@ def examine_machine(runs: Path, stores: Path, store: Store | None) -> Diagnosis:
         One to be used, if any.
     """
     here = probe()
-    places = {
-        f"runs in {runs.absolute()}": free_bytes(runs),
-        f"stores in {stores.absolute()}": free_bytes(stores),
-    }
+    places = _disks({"runs": runs, "stores": stores})
     findings = [
         _own_versions(here),
         *checks.check_numba({"client": here}),
@@ -101,7 +99,7 @@ def examine_machine(runs: Path, stores: Path, store: Store | None) -> Diagnosis:
     return _sorted(findings, None)
 
 
-def examine_cluster(client: Any, target: Target, runs: Path, store: Store | None) -> Diagnosis:
+def examine_cluster(client: Any, target: Target, runs: Place, store: Store | None) -> Diagnosis:
     """Look at a cluster, from this machine.
 
     Parameters
@@ -121,7 +119,7 @@ def examine_cluster(client: Any, target: Target, runs: Path, store: Store | None
     answers = _of_workers(client, probe)
     workers = {node: facts for node, facts in answers.items() if isinstance(facts, Facts)}
     told = {n: a if isinstance(a, Facts) else str(a) for n, a in answers.items()}
-    places = {f"runs in {runs.absolute()}": free_bytes(runs)}
+    places = _disks({"runs": runs})
     for facts in workers.values():
         scratch = f"what workers spill on {facts.host}"
         places[scratch] = min(facts.free_bytes, places.get(scratch, facts.free_bytes))
@@ -150,6 +148,15 @@ def examine_cluster(client: Any, target: Target, runs: Path, store: Store | None
 
 def _sorted(findings: Sequence[Finding], live: Live | None) -> Diagnosis:
     return Diagnosis(sorted(findings, key=lambda each: _ORDER.index(each.level)), live)
+
+
+def _disks(used: Mapping[str, Place]) -> dict[str, int]:
+    """Free bytes of the disks in use; object storage does not tell."""
+    return {
+        f"{what} in {folder.absolute()}": free_bytes(folder)
+        for what, folder in used.items()
+        if isinstance(folder, Path)
+    }
 
 
 def _own_versions(here: Facts) -> Finding:
@@ -230,15 +237,15 @@ def _skew(ask: Callable[[], float]) -> tuple[float, float]:
     return ahead, doubt
 
 
-def _runs_seen(client: Any, runs: Path) -> dict[str, str | None]:
+def _runs_seen(client: Any, runs: Place) -> dict[str, str | None]:
     """Which workers see a file that is written here, and can answer by another."""
     folder = runs.absolute()
-    while not folder.exists():  # it is made by the first run
+    while isinstance(folder, Path) and not folder.exists():  # it is made by the first run
         folder = folder.parent
     token = secrets.token_hex(4)
     note, answer = (folder / f".mlfs-doctor-{token}-{part}" for part in ("note", "answer"))
     try:
-        note.touch(exist_ok=False)
+        create_file(note, token.encode())
         return {
             worker: _written(client, worker, folder, note.name, answer)
             for worker in client.scheduler_info(n_workers=-1)["workers"]
@@ -247,7 +254,7 @@ def _runs_seen(client: Any, runs: Path) -> dict[str, str | None]:
         remove(note)
 
 
-def _written(client: Any, worker: str, folder: Path, note: str, answer: Path) -> str | None:
+def _written(client: Any, worker: str, folder: Place, note: str, answer: Place) -> str | None:
     found = client.run(
         answer_note,
         str(folder),

@@ -156,16 +156,17 @@ def store_digest(path: str) -> str:
     Parameters
     ----------
     path
-        Absolute.
+        Absolute path, or address.
 
     Raises
     ------
     StoreError
         It sees none, or a damaged one.
     """
+    from mlfs_dask.storage.places import place
     from mlfs_dask.storage.store import open_store
 
-    return open_store(Path(path)).digest
+    return open_store(place(path)).digest
 
 
 def answer_note(folder: str, note: str, answer: str, seconds: float) -> bool:
@@ -190,13 +191,15 @@ def answer_note(folder: str, note: str, answer: str, seconds: float) -> bool:
     OSError
         The folder cannot be written.
     """
+    from mlfs_dask.storage.places import create_file, place
+
     deadline = time.monotonic() + seconds
-    while not os.path.exists(os.path.join(folder, note)):
+    while not (place(folder) / note).exists():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.05)
-    with open(os.path.join(folder, answer), "x", encoding="ascii"):
-        return True
+    create_file(place(folder) / answer, answer.encode())
+    return True
 
 
 def free_bytes(folder: str | Path) -> int:
