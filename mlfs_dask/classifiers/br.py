@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mlfs_dask._typing import Conventions, Impute, IntArray, ProblemOrders
-from mlfs_dask.classifiers.base import Outcome, orders_by_label
+from mlfs_dask._typing import Conventions, Impute, IntArray
+from mlfs_dask.classifiers.base import orders_by_label
 from mlfs_dask.classifiers.base_learners import BaseName
 from mlfs_dask.classifiers.checks import check_threshold
+from mlfs_dask.classifiers.predicted import Predicted
 from mlfs_dask.classifiers.problems import Problem, Relevance
-from mlfs_dask.classifiers.transformation import Answers, TransformationClassifier
-from mlfs_dask.graphs.source import Source
+from mlfs_dask.classifiers.transformation import TransformationClassifier
 
 
 class BinaryRelevance(TransformationClassifier):
@@ -84,6 +84,8 @@ class BinaryRelevance(TransformationClassifier):
            [0, 1]], dtype=uint8)
     """
 
+    each_has_features = True
+
     def __init__(
         self,
         base: BaseName | Any = "logistic",
@@ -115,32 +117,6 @@ class BinaryRelevance(TransformationClassifier):
         """
         return [Relevance((label,)) for label in range(n_labels)]
 
-    def problem_outcomes(
-        self, train: Source, test: Source, orders: ProblemOrders, counts: Sequence[int]
-    ) -> Iterator[Outcome]:
-        """As :meth:`outcomes`, the model of each label with features of its own.
-
-        Parameters
-        ----------
-        train, test
-            Training rows with labels; rows to predict.
-        orders
-            Features of ``(l,)`` for each label l, best first.
-        counts
-            Numbers of leading features; a label with fewer takes all of them.
-
-        Yields
-        ------
-        Outcome
-            In the order of ``counts``.
-
-        Raises
-        ------
-        InputError
-            Orders that are not one per label, or do not fit.
-        """
-        yield from self._outcomes(train, test, orders, counts)
-
     def _of_problems(
         self, orders: Any, problems: Sequence[Problem], n_features: int
     ) -> list[IntArray]:
@@ -163,5 +139,5 @@ class _Columns:
     def add(self, problem: Problem, answer: Any) -> None:
         self._proba[:, problem.labels[0]] = answer
 
-    def result(self) -> Answers:
-        return Answers(self._proba, self._classifier.decide(self._proba))
+    def result(self) -> Predicted:
+        return Predicted(self._proba, self._classifier.decide(self._proba))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from mlfs_dask._typing import ByteArray, Conventions, FloatArray, Impute, IntArray, ProblemOrders
-from mlfs_dask.classifiers.base import Outcome, checked_features
+from mlfs_dask._typing import ByteArray, Conventions, FloatArray, Impute, IntArray
+from mlfs_dask.classifiers.base import checked_features
 from mlfs_dask.classifiers.base_learners import BaseName
 from mlfs_dask.classifiers.checks import check_choice
+from mlfs_dask.classifiers.predicted import Predicted
 from mlfs_dask.classifiers.problems import Duel, Problem, Relevance
-from mlfs_dask.classifiers.transformation import Answers, TransformationClassifier
+from mlfs_dask.classifiers.transformation import TransformationClassifier
 from mlfs_dask.errors import InputError
-from mlfs_dask.graphs.source import Source
 
 Votes: TypeAlias = Literal["hard", "soft"]
 
@@ -101,7 +101,11 @@ class CalibratedLabelRanking(TransformationClassifier):
            [0., 1.]])
     """
 
+<<<<<<< HEAD
     takes_pairs = True
+=======
+    each_has_features = True
+>>>>>>> c0f44f3 (Models that fail are named by their labels; estimates of classifiers made of models)
 
     def __init__(
         self,
@@ -134,32 +138,6 @@ class CalibratedLabelRanking(TransformationClassifier):
         """
         pairs = itertools.combinations(range(n_labels), 2)
         return [*map(Duel, pairs), *(Relevance((label,)) for label in range(n_labels))]
-
-    def problem_outcomes(
-        self, train: Source, test: Source, orders: ProblemOrders, counts: Sequence[int]
-    ) -> Iterator[Outcome]:
-        """As :meth:`outcomes`, each model with features of its own.
-
-        Parameters
-        ----------
-        train, test
-            Training rows with labels; rows to predict.
-        orders
-            Features of ``(a, b)`` for each pair a < b and of ``(l,)`` for each label, best first.
-        counts
-            Numbers of leading features; a problem with fewer takes all of them.
-
-        Yields
-        ------
-        Outcome
-            In the order of ``counts``.
-
-        Raises
-        ------
-        InputError
-            Orders that are not one per pair and label, or do not fit.
-        """
-        yield from self._outcomes(train, test, orders, counts)
 
     def decide(self, proba: FloatArray) -> ByteArray:
         """Labels from scores: each vote that no label got is the virtual label's.
@@ -226,6 +204,6 @@ class _Ballot:
         loser = self._votes[:, second[0]] if second else self._virtual[:, 0]
         loser += 1.0 - won
 
-    def result(self) -> Answers:
+    def result(self) -> Predicted:
         labels = (self._votes >= self._virtual).astype(np.uint8)
-        return Answers(self._votes / self._votes.shape[1], labels)
+        return Predicted(self._votes / self._votes.shape[1], labels)

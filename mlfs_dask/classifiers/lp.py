@@ -9,8 +9,9 @@ import numpy as np
 from mlfs_dask._typing import ByteArray, Conventions, FloatArray, Impute
 from mlfs_dask.classifiers.base_learners import BaseName
 from mlfs_dask.classifiers.checks import check_choice
+from mlfs_dask.classifiers.predicted import Predicted
 from mlfs_dask.classifiers.problems import Powerset, Problem, SetScores
-from mlfs_dask.classifiers.transformation import Answers, TransformationClassifier
+from mlfs_dask.classifiers.transformation import TransformationClassifier
 from mlfs_dask.errors import InputError
 
 
@@ -155,5 +156,5 @@ class _One:
     def add(self, problem: Problem, answer: Any) -> None:
         self._answer = answer
 
-    def result(self) -> Answers:
-        return Answers(self._answer.scores, self._answer.labels)
+    def result(self) -> Predicted:
+        return Predicted(self._answer.scores.astype(np.float64), self._answer.labels)

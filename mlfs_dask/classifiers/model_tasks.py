@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import ByteArray, IntArray
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner, ClassShares, LearnedModel
 from mlfs_dask.classifiers.problems import Problem
+from mlfs_dask.errors import MlfsError
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.source import TileItem, load_block
 from mlfs_dask.kernels.blas import single_blas_thread
@@ -123,7 +125,7 @@ class FittedModel:
         """
         if len(self.classes) == 0:
             return None
-        with single_blas_thread():
+        with _failing_by_name(self.problem), single_blas_thread():
             proba = [self._proba(load_block(item)) for item in items]
         return self.problem.answer(np.concatenate(proba), self.classes)
 
@@ -169,7 +171,7 @@ def fit_model(task: ModelTask, train: TrainingRows, learner: BaseLearner) -> Fit
         model = ClassShares(target.codes)
     elif len(target.classes) > 1:
         rows = train.whole() if target.rows is None else train.whole()[target.rows]
-        with single_blas_thread():
+        with _failing_by_name(task.problem), single_blas_thread():
             model = learner.learn(
                 columns_of(rows, features, dense=dense),
                 target.codes,
@@ -177,6 +179,22 @@ def fit_model(task: ModelTask, train: TrainingRows, learner: BaseLearner) -> Fit
                 task.stream,
             )
     return FittedModel(task.problem, features, target.classes, model, dense)
+
+
+@contextmanager
+def _failing_by_name(problem: Problem) -> Iterator[None]:
+    """Say in an error whose model it is about."""
+    try:
+        yield
+    except MlfsError as error:
+        message = f"the model of {problem.name}: {error.message}"
+        facts = {**error.facts, "labels": problem.labels}
+        raise type(error)(message, hint=error.hint, **facts) from error
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise MlfsError(
+            f"the model of {problem.name} failed: {said}", labels=problem.labels
+        ) from error
 
 
 def fit_and_ask(

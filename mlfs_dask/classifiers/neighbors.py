@@ -17,7 +17,6 @@ import numpy as np
 from mlfs_dask._typing import (
     AnyArray,
     BoolArray,
-    ByteArray,
     Conventions,
     FloatArray,
     Impute,
@@ -26,7 +25,6 @@ from mlfs_dask._typing import (
     ProblemOrders,
 )
 from mlfs_dask.classifiers.base import (
-    BaseClassifier,
     Outcome,
     fill_values,
     labels_of,
@@ -41,6 +39,7 @@ from mlfs_dask.classifiers.curves import (
     curve_by_label,
     outcomes_of,
 )
+from mlfs_dask.classifiers.predicted import Predicted, PredictingClassifier
 from mlfs_dask.errors import DegenerateInputWarning
 from mlfs_dask.graphs.executor import get_executor
 from mlfs_dask.graphs.neighbors import NeighborSearch
@@ -50,8 +49,11 @@ from mlfs_dask.graphs.statistics import summarize_columns
 A = TypeVar("A", bound=AnyArray)
 
 
-class NeighborClassifier(BaseClassifier):
-    """A classifier by the k nearest training rows, exact, in the order (distance, index)."""
+class NeighborClassifier(PredictingClassifier):
+    """A classifier by the k nearest training rows, exact, in the order (distance, index).
+
+    One pass over the pairs of rows serves all points of a curve: distances grow feature by feature.
+    """
 
     n_neighbors: int
     normalize: Normalize | None
@@ -114,41 +116,6 @@ class NeighborClassifier(BaseClassifier):
         self._show(self._learned)
         return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Score of each label.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            As in ``fit``.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_labels)
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            ``fit`` has not been called.
-        InputError
-            Another number of features.
-        """
-        return _by_label([answers.proba[:, 0] for answers in self._answers(X)])
-
-    def predict(self, X: Any) -> ByteArray:
-        """Labels by the method's own rule.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            As in ``fit``.
-
-        Returns
-        -------
-        ndarray of uint8, shape (n_samples, n_labels)
-        """
-        return _by_label([answers.labels[:, 0] for answers in self._answers(X)])
-
     def tied_rows(self, X: Any) -> BoolArray:
         """Whether the (k+1)-th neighbour of a row is as near as its k-th.
 
@@ -167,41 +134,6 @@ class NeighborClassifier(BaseClassifier):
         """
         tied: BoolArray = np.any([answers.tied[:, 0] > 0 for answers in self._answers(X)], axis=0)
         return tied
-
-    def curve(
-        self, train: Source, test: Source, order: IntArray, counts: Sequence[int]
-    ) -> Iterator[tuple[int, FloatArray]]:
-        """Scores of test rows with the first c features of an order, for several c.
-
-        One pass over the pairs of rows serves all points: distances grow feature by feature. Each
-        point equals a separate fit to these features in this order, bit for bit. The estimator
-        itself stays as it is.
-
-        Parameters
-        ----------
-        train
-            Training rows with labels.
-        test
-            Rows to predict; their labels are not looked at.
-        order : ndarray of int64, shape (n_ordered,)
-            Features, the most important first; distances are summed in this order. For an unordered
-            set give its features by index and its size as the only count.
-        counts
-            Numbers of leading features, 0 to n_ordered.
-
-        Yields
-        ------
-        count : int
-            In the order given.
-        proba : ndarray of float64, shape (n_test, n_labels)
-
-        Raises
-        ------
-        InputError
-            No labels, or orders and counts that do not fit.
-        """
-        for outcome in self.outcomes(train, test, order, counts):
-            yield outcome.n_features, outcome.proba
 
     def outcomes(
         self, train: Source, test: Source, order: IntArray, counts: Sequence[int]
@@ -300,6 +232,13 @@ class NeighborClassifier(BaseClassifier):
     def _fitted_rows(self, query: Source | None) -> Rows:
         train, k = self._train, self.n_neighbors_
         return Rows(train, query, labels_of(train), k, self.normalize_, self._summary)
+
+    def _predicted(self, X: Any) -> Predicted:
+        found = list(self._answers(X))
+        return Predicted(
+            _by_label([answers.proba[:, 0] for answers in found]),
+            _by_label([answers.labels[:, 0] for answers in found]),
+        )
 
     def _answers(self, X: Any) -> Iterator[Answers]:
         query = self._query_source(X)

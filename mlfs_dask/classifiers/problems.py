@@ -47,10 +47,11 @@ class SetAnswer(NamedTuple):
     labels : ndarray of uint8, shape (n_rows, n_labels)
         The most probable set; of equally probable ones the first.
     scores : ndarray of float64, shape (n_rows, n_labels)
+        Votes are the labels themselves.
     """
 
     labels: ByteArray
-    scores: FloatArray
+    scores: FloatArray | ByteArray
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Problem(ABC):
 
     labels: tuple[int, ...]
 
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in messages; labels by number."""
+
     @abstractmethod
     def target(self, Y: ByteArray) -> Target:
         """What to learn from labels of training rows, shape (n_samples, n_labels)."""
@@ -76,6 +82,11 @@ class Problem(ABC):
 
 class Relevance(Problem):
     """One label against the rest; the answer is its probability, shape (n_rows,)."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``label 3``."""
+        return f"label {self.labels[0]}"
 
     def target(self, Y: ByteArray) -> Target:
         """All rows, by whether they have the label; see the base class."""
@@ -89,6 +100,11 @@ class Relevance(Problem):
 
 class Duel(Problem):
     """Label a against label b; the answer is the probability of a, shape (n_rows,)."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``label 3 against label 5``."""
+        return f"label {self.labels[0]} against label {self.labels[1]}"
 
     def target(self, Y: ByteArray) -> Target:
         """Rows with exactly one of the two, by whether it is a; see the base class."""
@@ -117,6 +133,11 @@ class Powerset(Problem):
 
     scores: SetScores = "votes"
 
+    @property
+    def name(self) -> str:
+        """Such as ``sets of labels 0, 3, 5``."""
+        return f"sets of labels {', '.join(map(str, self.labels))}"
+
     def target(self, Y: ByteArray) -> Target:
         """All rows, by their set of these labels; see the base class."""
         part = np.ascontiguousarray(Y[:, self.labels])
@@ -130,7 +151,7 @@ class Powerset(Problem):
         if self.scores == "marginal":
             return SetAnswer(labels, proba @ classes.astype(np.float64))
         if self.scores == "votes":
-            return SetAnswer(labels, labels.astype(np.float64))
+            return SetAnswer(labels, labels)
         confidence = proba[np.arange(len(best)), best][:, None]
         return SetAnswer(labels, np.where(labels == 1, confidence, 1 - confidence))
 

@@ -11,10 +11,10 @@ import numpy as np
 from mlfs_dask._typing import Conventions, Impute
 from mlfs_dask.classifiers.base_learners import BaseName
 from mlfs_dask.classifiers.checks import check_threshold, check_whole
+from mlfs_dask.classifiers.predicted import Predicted
 from mlfs_dask.classifiers.problems import Powerset, Problem
 from mlfs_dask.classifiers.transformation import (
     WHOLE_METHOD,
-    Answers,
     TransformationClassifier,
     model_stream,
 )
@@ -174,9 +174,9 @@ class _Votes:
         self._for[:, labels] += answer.labels
         self._asked[labels] += 1
 
-    def result(self) -> Answers:
+    def result(self) -> Predicted:
         share = self._for / np.maximum(self._asked, 1)
-        return Answers(share, self._classifier.decide(share))
+        return Predicted(share, self._classifier.decide(share))
 
 
 def draw_subsets(

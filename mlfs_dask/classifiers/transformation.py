@@ -10,12 +10,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from mlfs_dask._typing import ByteArray, Conventions, FloatArray, Impute, IntArray, ProblemOrders
-from mlfs_dask.classifiers.base import BaseClassifier, Outcome, fill_values, labels_of
+from mlfs_dask._typing import Conventions, Impute, IntArray, ProblemOrders
+from mlfs_dask.classifiers.base import Outcome, fill_values, labels_of
 from mlfs_dask.classifiers.base_learners import make_learner
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner
 from mlfs_dask.classifiers.checks import check_choice, check_seed
@@ -28,6 +28,7 @@ from mlfs_dask.classifiers.model_tasks import (
     fit_and_ask,
     fit_model,
 )
+from mlfs_dask.classifiers.predicted import Predicted, PredictingClassifier
 from mlfs_dask.classifiers.problems import Problem
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.distance_checks import checked_order
@@ -38,38 +39,28 @@ WHOLE_METHOD = 2**32 - 1
 """Number of the stream of what is drawn before there are models."""
 
 
-class Answers(NamedTuple):
-    """What a classifier says of some rows.
-
-    Attributes
-    ----------
-    proba : ndarray of float64, shape (n_rows, n_labels)
-    labels : ndarray of uint8, shape (n_rows, n_labels)
-    """
-
-    proba: FloatArray
-    labels: ByteArray
-
-
 class Tally(Protocol):
     """Adds up what models say of some rows."""
 
     def add(self, problem: Problem, answer: Any) -> None:
         """Count the answer of a problem's model; None: it never saw a row."""
 
-    def result(self) -> Answers:
+    def result(self) -> Predicted:
         """Scores and labels."""
 
 
-class TransformationClassifier(BaseClassifier):
-    """A classifier made of models of single targets.
+class TransformationClassifier(PredictingClassifier):
+    """A classifier made of models of single targets; each point of a curve fits all of them anew.
 
     Attributes
     ----------
     models_ : list of FittedModel
         One for each problem.
+    each_has_features : bool
+        Whether each model may have features of its own.
     """
 
+    each_has_features: ClassVar[bool] = False
     base: Any
     base_params: dict[str, Any] | None
     conventions: Conventions
@@ -130,75 +121,6 @@ class TransformationClassifier(BaseClassifier):
         self.models_ = list(executor.map(fit_model, tasks, train, self._used.learner))
         return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Score of each label.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            As in ``fit``.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_labels)
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            ``fit`` has not been called.
-        InputError
-            Another number of features.
-        """
-        return self._answers(X).proba
-
-    def predict(self, X: Any) -> ByteArray:
-        """Labels by the method's own rule.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            As in ``fit``.
-
-        Returns
-        -------
-        ndarray of uint8, shape (n_samples, n_labels)
-        """
-        return self._answers(X).labels
-
-    def curve(
-        self, train: Source, test: Source, order: IntArray, counts: Sequence[int]
-    ) -> Iterator[tuple[int, FloatArray]]:
-        """Scores of test rows with the first c features of an order, for several c.
-
-        Each point fits all models anew; it equals a separate fit to these features in this order,
-        bit for bit. The estimator itself stays as it is.
-
-        Parameters
-        ----------
-        train
-            Training rows with labels.
-        test
-            Rows to predict; their labels are not looked at.
-        order : ndarray of int64, shape (n_ordered,)
-            Features, the most important first; the base learner gets them in this order.
-        counts
-            Numbers of leading features, 0 to n_ordered.
-
-        Yields
-        ------
-        count : int
-            In the order given.
-        proba : ndarray of float64, shape (n_test, n_labels)
-
-        Raises
-        ------
-        InputError
-            No labels, orders and counts that do not fit, missing or infinite values that the base
-            learner cannot take.
-        """
-        for outcome in self.outcomes(train, test, order, counts):
-            yield outcome.n_features, outcome.proba
-
     def outcomes(
         self, train: Source, test: Source, order: IntArray, counts: Sequence[int]
     ) -> Iterator[Outcome]:
@@ -218,39 +140,65 @@ class TransformationClassifier(BaseClassifier):
         order, _ = checked_order(order, np.sort(np.asarray(counts, dtype=np.int64)), n_features)
         yield from self._outcomes(train, test, order, counts)
 
-    def ask_models(
+    def problem_outcomes(
+        self, train: Source, test: Source, orders: ProblemOrders, counts: Sequence[int]
+    ) -> Iterator[Outcome]:
+        """As :meth:`outcomes`, each model (of several labels: each label) with its own features.
+
+        Parameters
+        ----------
+        train, test
+            Training rows with labels; rows to predict.
+        orders
+            Features of each problem, best first: of ``(l,)`` for each label l; for ``clr`` of
+            ``(a, b)`` for each pair a < b besides.
+        counts
+            Numbers of leading features; a problem with fewer takes all of them.
+
+        Yields
+        ------
+        Outcome
+            In the order of ``counts``.
+
+        Raises
+        ------
+        InputError
+            Orders for other problems, or that do not fit.
+        """
+        if self.each_has_features:
+            yield from self._outcomes(train, test, orders, counts)
+        else:
+            yield from super().problem_outcomes(train, test, orders, counts)
+
+    def _outcomes(
         self,
         train: Source,
         test: Source,
         orders: IntArray | ProblemOrders,
         counts: Sequence[int],
-        which: Sequence[int] | None = None,
-    ) -> Iterator[Asked]:
-        """Fit models at each point of a curve and ask them about test rows.
-
-        What `combine` makes of all models' answers at a point is that point of the curve: a curve
-        can be had in pieces, each with some of the models, wherever they run.
-
-        Parameters
-        ----------
-        train
-            Training rows with labels.
-        test
-            Rows to predict.
-        orders
-            Features best first; or those of each problem.
-        counts
-            Numbers of leading features; a problem with fewer takes all of them.
-        which
-            Positions of problems in `models`; default all.
-
-        Yields
-        ------
-        Asked
-            Point by point, the problems in order.
-        """
+    ) -> Iterator[Outcome]:
         self._check_parameters()
-        problems = self.models(labels_of(train).shape[1])
+        n_labels = labels_of(train).shape[1]
+        problems = self.models(n_labels)
+        notes = self._remarks(problems, n_labels)
+        asked = self._ask_models(problems, train, test, orders, counts)
+        heard = Notes()
+        for number, count in enumerate(counts, start=1):
+            each = heard.answers(islice(asked, len(problems)))
+            predicted = self._combine(each, test.n_samples, n_labels)
+            notes += heard.told() if number == len(counts) else []
+            yield Outcome(int(count), *predicted, tuple(notes))
+            notes = []
+
+    def _ask_models(
+        self,
+        problems: Sequence[Problem],
+        train: Source,
+        test: Source,
+        orders: IntArray | ProblemOrders,
+        counts: Sequence[int],
+    ) -> Iterator[Asked]:
+        """Fit all models at each point and ask them: point by point, the problems in order."""
         features = (
             self._of_problems(orders, problems, train.n_features)
             if isinstance(orders, Mapping)
@@ -266,48 +214,20 @@ class TransformationClassifier(BaseClassifier):
         )
         streams = self._streams(len(problems))
         tasks = [
-            ModelTask(problems[place], used.places(features[place][:count]), streams[place])
+            ModelTask(problem, used.places(own[:count]), stream)
             for count in counts
-            for place in (range(len(problems)) if which is None else which)
+            for problem, own, stream in zip(problems, features, streams, strict=True)
         ]
         rows = executor.share(used.training_rows(train, executor))
         asked = executor.share(used.other_rows(test, executor))
         yield from executor.map(fit_and_ask, tasks, rows, asked, used.learner)
 
-    def combine(self, answers: Iterable[Any], n_rows: int, n_labels: int) -> Answers:
-        """Scores and labels of rows from what all models say of them.
-
-        Parameters
-        ----------
-        answers
-            Of each model, in the order of `models`.
-        n_rows, n_labels
-            Number of rows and of labels.
-        """
+    def _combine(self, answers: Iterable[Any], n_rows: int, n_labels: int) -> Predicted:
+        """Scores and labels of rows from what all models say of them, in the order of `models`."""
         tally = self._tally(n_rows, n_labels)
         for problem, answer in zip(self.models(n_labels), answers, strict=True):
             tally.add(problem, answer)
         return tally.result()
-
-    def _outcomes(
-        self,
-        train: Source,
-        test: Source,
-        orders: IntArray | ProblemOrders,
-        counts: Sequence[int],
-    ) -> Iterator[Outcome]:
-        self._check_parameters()
-        n_labels = labels_of(train).shape[1]
-        problems = self.models(n_labels)
-        notes = self._remarks(problems, n_labels)
-        asked = self.ask_models(train, test, orders, counts)
-        heard = Notes()
-        for number, count in enumerate(counts, start=1):
-            each = heard.answers(islice(asked, len(problems)))
-            answers = self.combine(each, test.n_samples, n_labels)
-            notes += heard.told() if number == len(counts) else []
-            yield Outcome(int(count), *answers, tuple(notes))
-            notes = []
 
     def _of_problems(
         self, orders: Any, problems: Sequence[Problem], n_features: int
@@ -324,13 +244,13 @@ class TransformationClassifier(BaseClassifier):
     def _streams(self, n_models: int) -> list[np.random.SeedSequence]:
         return [model_stream(self.random_state, number) for number in range(n_models)]
 
-    def _answers(self, X: Any) -> Answers:
+    def _predicted(self, X: Any) -> Predicted:
         query = self._query_source(X)
         query = query if self._fill is None else query.filled(self._fill)
         executor = get_executor()
         items = executor.share(self._used.other_rows(query, executor))
         answers = executor.map(ask_model, executor.share(self.models_), items)
-        return self.combine(answers, query.n_samples, self.n_labels_)
+        return self._combine(answers, query.n_samples, self.n_labels_)
 
     def _check_parameters(self) -> None:
         self._learner()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from mlfs_dask.jobs.model_costs import model_seconds, n_models
 from mlfs_dask.jobs.rows import counts_of, injects_missing, says_counts
 from mlfs_dask.jobs.spec import Job, Method, Prefilter
 from mlfs_dask.jobs.units import Unit
@@ -26,6 +27,8 @@ _DENSITIES_PER_SECOND: Final = 1e8  # log ratios of normal densities
 _FIXED_SECONDS: Final = 0.01
 # Selectors whose rankings, one for each label, are judged by a curve each.
 _PER_PROBLEM: Final = ("relief-wrapper", "spec-wrapper")
+# Classifiers with a model for each problem of such a ranking.
+_EACH_HAS_FEATURES: Final = ("br", "clr")
 _TILES_HELD: Final = 4
 
 
@@ -92,10 +95,7 @@ def seconds(job: Job, unit: Unit, sizes: Sizes) -> float:
     sizes = _as_seen(sizes, injected=injects_missing(job))
     rows = train_rows(job, unit, sizes)
     if unit.kind == "judge":
-        per_problem = unit.needs and job.selects[unit.selector].method in _PER_PROBLEM
-        curves = sizes.n_labels if per_problem else 1
-        curve = _curve_seconds(job, unit, sizes, rows)
-        return _FIXED_SECONDS + _reading_seconds(sizes) + curves * curve
+        return _FIXED_SECONDS + _reading_seconds(sizes) + _judge_seconds(job, unit, sizes, rows)
     select = job.selects[unit.selector]
     if select.prefilter is None:
         return _FIXED_SECONDS + _select_seconds(select, sizes, rows)
@@ -104,21 +104,29 @@ def seconds(job: Job, unit: Unit, sizes: Sizes) -> float:
     return _FIXED_SECONDS + first + _select_seconds(select, kept, rows)
 
 
-def _curve_seconds(job: Job, unit: Unit, sizes: Sizes, rows: int) -> float:
-    """Naive Bayes by its densities; other classifiers count as neighbours."""
-    points = _n_points(job, unit, sizes)
-    if unit.classifier is not None and job.classifiers[unit.classifier].method == "mlnb":
+def _judge_seconds(job: Job, unit: Unit, sizes: Sizes, rows: int) -> float:
+    assert unit.classifier is not None
+    method, widths = job.classifiers[unit.classifier], _widths(job, unit, sizes)
+    test = max(1, sizes.n_samples - rows)
+    per_problem = unit.needs and job.selects[unit.selector].method in _PER_PROBLEM
+    curves = sizes.n_labels if per_problem and method.method not in _EACH_HAS_FEATURES else 1
+    models = n_models(method.method, method.params, sizes.n_labels)
+    if method.method == "mlnb":
         per_row = sizes.n_features * sizes.n_labels
-        return sizes.n_samples * per_row / _DENSITIES_PER_SECOND
-    return _neighbour_seconds(sizes, rows, sizes.n_samples, points)
+        return curves * sizes.n_samples * per_row / _DENSITIES_PER_SECOND
+    if models > 0:
+        each = model_seconds(method.method, method.params, (rows, test), widths)
+        return curves * models * each
+    return curves * _neighbour_seconds(sizes, rows, sizes.n_samples, len(widths))
 
 
-def _n_points(job: Job, unit: Unit, sizes: Sizes) -> int:
-    """Points of the curve; a selector's own subset or size is one."""
-    if not unit.needs:
-        return 1
-    features = job.features_of(job.selects[unit.selector])
-    return len(counts_of(features, sizes.n_features)) if says_counts(features) else 1
+def _widths(job: Job, unit: Unit, sizes: Sizes) -> tuple[int, ...]:
+    """Features at the points of the curve; a selector's own subset or size is one point."""
+    if unit.needs:
+        features = job.features_of(job.selects[unit.selector])
+        if says_counts(features):
+            return counts_of(features, sizes.n_features)
+    return (sizes.n_features,)
 
 
 def _reading_seconds(sizes: Sizes) -> float:

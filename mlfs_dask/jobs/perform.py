@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -10,6 +12,7 @@ from msgspec import Struct
 
 from mlfs_dask import registry
 from mlfs_dask._typing import IntArray, ProblemOrders
+from mlfs_dask.errors import MlfsError
 from mlfs_dask.evaluate import protocol
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.jobs.options import options_of
@@ -182,18 +185,32 @@ def _judge(
     notes: list[str] = []
     found = protocol.nothing_to_judge(rows, evaluate.metrics) if judged != counts else []
     if judged:
-        found += protocol.judge(
-            _make("classifiers", method, stream),
-            (rows.take(fold.train), rows.take(fold.test)),
-            (order, judged),
-            evaluate.metrics,
-            evaluate.conventions,
-            notes.append,
-        )
+        with _labels_by_name(dataset):
+            found += protocol.judge(
+                _make("classifiers", method, stream),
+                (rows.take(fold.train), rows.take(fold.test)),
+                (order, judged),
+                evaluate.metrics,
+                evaluate.conventions,
+                notes.append,
+            )
     columns = ("n_features", "share", "cost_share", "metric", "value", "n_scored")
     if not judged:
         notes.append("no feature was selected, so there was nothing to judge")
     return {"measurements": [{c: getattr(m, c) for c in columns} for m in found]}, notes
+
+
+@contextmanager
+def _labels_by_name(dataset: Dataset) -> Iterator[None]:
+    """Say in an error which labels are meant by their numbers."""
+    try:
+        yield
+    except MlfsError as error:
+        labels = error.facts.get("labels")
+        if not labels:
+            raise
+        names = ", ".join(f"label {label} is {dataset.label_names[label]!r}" for label in labels)
+        raise type(error)(f"{error.message} ({names})", hint=error.hint, **error.facts) from error
 
 
 def _points(

@@ -226,7 +226,8 @@ def _workers(job: Job, cost: Sequence[float]) -> int:
         return job.run.workers
     if sum(cost) < _WORTH_A_CLUSTER_SECONDS or available_cores() == 1:
         return 0
-    return min(available_cores(), len(cost))
+    # A single task has all cores in this process, but one of them on a worker.
+    return 0 if len(cost) == 1 else min(available_cores(), len(cost))
 
 
 def _elapsed(cost: Sequence[float], workers: int) -> float:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import dask.array as da
 import numpy as np
@@ -17,7 +18,7 @@ from mlfs_dask.classifiers.br import BinaryRelevance
 from mlfs_dask.classifiers.clr import CalibratedLabelRanking
 from mlfs_dask.classifiers.lp import LabelPowerset
 from mlfs_dask.classifiers.rakel import RAkEL, draw_subsets
-from mlfs_dask.errors import InputError, MissingValuesError
+from mlfs_dask.errors import InputError, MissingValuesError, MlfsError
 from mlfs_dask.graphs.source import as_source
 from mlfs_dask.jobs.streams import classifier_stream
 from mlfs_dask.storage.ingest import ingest
@@ -199,28 +200,6 @@ def test_models_draw_from_streams_of_their_own() -> None:
         integer.models_[1].model.tree.random_state
         == (np.random.SeedSequence(7, spawn_key=(1,)).generate_state(1)[0])
     )
-
-
-def test_a_curve_can_be_had_in_pieces(planted) -> None:
-    X, Y, queries, _ = planted
-    train, test, order = as_source(X, Y), as_source(queries), np.array([2, 0, 4])
-    for name in NAMES:
-        classifier = get_classifier(name, base="tree")
-        n = len(classifier.models(4))
-        halves = [
-            list(classifier.ask_models(train, test, order, [1, 3], which))
-            for which in (range(n // 2), range(n // 2, n))
-        ]
-        whole = classifier.outcomes(train, test, order, [1, 3])
-        for point, outcome in enumerate(whole):
-            pieces = [
-                piece
-                for half in halves
-                for piece in half[point * len(half) // 2 : (point + 1) * len(half) // 2]
-            ]
-            answers = classifier.combine([p.answer for p in pieces], len(queries), 4)
-            np.testing.assert_array_equal(answers.proba, outcome.proba)
-            np.testing.assert_array_equal(answers.labels, outcome.labels)
 
 
 class TestFeaturesOfProblems:
@@ -485,6 +464,61 @@ def test_bad_parameters_are_named(name, options, message, planted) -> None:
         classifier.fit(X, Y)
     with pytest.raises(InputError, match=message):
         list(classifier.curve(as_source(X, Y), as_source(queries), np.arange(5), [5]))
+
+
+class Picky(DecisionTreeClassifier):
+    """A tree that refuses as many rows of the second class as it is told to."""
+
+    def __init__(self, refused=None, when="fit") -> None:
+        super().__init__()
+        self.refused, self.when = refused, when
+
+    def fit(self, X, y):
+        if self.when == "fit" and int(np.sum(y)) == self.refused:
+            raise OverflowError("these rows are not to my taste")
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        if self.when == "predict" and self.tree_.value[0, 0, -1] * self.tree_.n_node_samples[0] > 0:
+            raise OverflowError("nor are those")
+        return super().predict_proba(X)
+
+
+def test_a_failing_model_is_named(planted) -> None:
+    X, Y, queries, _ = planted
+    train, test = as_source(X, Y), as_source(queries)
+    for name, target, called in (
+        ("br", Y[:, 2], "label 2"),
+        ("clr", Y[Y[:, 1] != Y[:, 3], 1], "label 1 against label 3"),
+    ):
+        picky = get_classifier(name, base=Picky(int(target.sum())))
+        for fit in (
+            lambda picky=picky: picky.fit(X, Y),
+            lambda picky=picky: list(picky.outcomes(train, test, np.arange(5), [5])),
+        ):
+            with pytest.raises(MlfsError, match="not to my taste") as raised:
+                fit()
+            error = pickle.loads(pickle.dumps(raised.value))
+            assert error.message.startswith(f"the model of {called} failed: OverflowError: ")
+            assert error.facts["labels"] == tuple(int(c) for c in called if c.isdigit())
+            assert error.exit_code == 1
+    with pytest.raises(MlfsError, match=r"the model of sets of labels 0, 1, 2, 3 failed"):
+        get_classifier("lp", base=Picky(when="predict")).fit(X, Y).predict(queries)
+
+
+def test_a_model_that_refuses_its_rows_is_named_in_the_same_words(planted) -> None:
+    """What the user can correct stays so, with its hint."""
+    X, Y, _, _ = planted
+    singles = {(label,): np.arange(5) for label in range(4)}
+    wrong = BinaryRelevance(Refusing())
+    with pytest.raises(InputError, match="the model of label 0: I take nothing") as raised:
+        wrong.fit(X, Y, feature_subsets=singles)
+    assert (raised.value.hint, raised.value.exit_code) == ("Ask another.", 2)
+
+
+class Refusing(DecisionTreeClassifier):
+    def fit(self, X, y):
+        raise InputError("I take nothing", hint="Ask another.")
 
 
 @pytest.mark.cluster
