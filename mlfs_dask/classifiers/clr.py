@@ -101,11 +101,8 @@ class CalibratedLabelRanking(TransformationClassifier):
            [0., 1.]])
     """
 
-<<<<<<< HEAD
     takes_pairs = True
-=======
     each_has_features = True
->>>>>>> c0f44f3 (Models that fail are named by their labels; estimates of classifiers made of models)
 
     def __init__(
         self,
