@@ -159,24 +159,7 @@ class MLNBClassifier(BaseClassifier):
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Score of each label.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            As in ``fit``.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples, n_labels)
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            ``fit`` has not been called.
-        InputError
-            Another number of features, values that are missing or infinite.
-        """
+        """Score of each label, shape (n_samples, n_labels); see the base class."""
         query = self._query_source(X)
         query = query if self._fill is None else query.filled(self._fill)
         executor = get_executor()

@@ -72,6 +72,30 @@ def rank_order(scores: FloatArray, *, higher_is_better: bool, constant: BoolArra
     return order.astype(np.int64)
 
 
+def chosen_first(chosen: IntArray, constant: BoolArray) -> IntArray:
+    """Features in the order of choice, then the others by index, constants last.
+
+    Parameters
+    ----------
+    chosen : ndarray of int64
+        Features, each once.
+    constant : ndarray of bool, shape (n_features,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n_features,)
+
+    Examples
+    --------
+    >>> chosen_first(np.array([3, 1]), np.array([True, False, False, False])).tolist()
+    [3, 1, 2, 0]
+    """
+    others = np.ones(len(constant), dtype=bool)
+    others[chosen] = False
+    tail = [np.flatnonzero(others & ~constant), np.flatnonzero(others & constant)]
+    return np.concatenate([chosen, *tail])
+
+
 def ranks_of(order: IntArray) -> IntArray:
     """Rank of each feature, 1 for the first.
 

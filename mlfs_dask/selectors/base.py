@@ -23,8 +23,9 @@ from mlfs_dask.graphs.statistics import (
     refuse_missing,
     summarize_columns,
 )
-from mlfs_dask.kernels.ranking import ranks_of
+from mlfs_dask.kernels.ranking import chosen_first, ranks_of
 from mlfs_dask.kernels.shares import count_of_share
+from mlfs_dask.selectors.engine import Choice
 
 
 class BaseSelector(SelectorMixin, BaseEstimator):
@@ -114,6 +115,14 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     @abstractmethod
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:
         """Set ``scores_``, ``order_``, ``path_``, ``stop_`` and ``higher_is_better_``."""
+
+    def _keep_choices(self, choices: Sequence[Choice], constant: BoolArray) -> None:
+        """Scores, order and path of features chosen one by one; the others have no score."""
+        chosen = np.array([choice.feature for choice in choices], dtype=np.int64)
+        self.scores_ = np.full(len(constant), np.nan)
+        self.scores_[chosen] = [choice.score for choice in choices]
+        self.order_ = chosen_first(chosen, constant)
+        self.path_ = [choice.record() for choice in choices]
 
     def _own_size(self) -> int:
         """Features to keep where no number was asked for; a subset method's own number."""
@@ -350,6 +359,17 @@ def check_count(name: str, value: Any) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
         raise InputError(f"{name} = {value!r}: expected a whole number of at least 1")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number; booleans are none.
+
+    Parameters
+    ----------
+    value
+        Of any type.
+    """
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def finite_or_none(value: Any) -> Any:

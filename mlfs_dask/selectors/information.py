@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mlfs_dask._typing import BoolArray, FloatArray, IntArray
+from mlfs_dask._typing import BoolArray, FloatArray, Impute, IntArray
 from mlfs_dask.graphs.cooccurrence import Cooccurrence
 from mlfs_dask.graphs.discretize import find_bins
 from mlfs_dask.graphs.executor import Executor
@@ -169,6 +169,17 @@ class InformationSelector(BaseSelector):
 
     _average: bool
 
+    def __init__(
+        self,
+        *,
+        impute: Impute = "none",
+        n_features_to_select: int | float | None = None,
+        tile: int = 4096,
+    ) -> None:
+        self.impute = impute
+        self.n_features_to_select = n_features_to_select
+        self.tile = tile
+
     def _check_parameters(self) -> None:
         self._check_common()
 
@@ -197,15 +208,4 @@ class InformationSelector(BaseSelector):
         for step in drive(engine, fulfil):
             choices.extend(step.decided)
             self.stop_ = step.stop or ""
-        self._keep(choices, summary.constant)
-
-    def _keep(self, choices: list[Choice], constant: BoolArray) -> None:
-        """Scores and path of the choices; features never chosen follow by index, constants last."""
-        chosen = np.array([choice.feature for choice in choices], dtype=np.int64)
-        never = np.ones(len(constant), dtype=bool)
-        never[chosen] = False
-        self.scores_ = np.full(len(constant), np.nan)
-        self.scores_[chosen] = [choice.score for choice in choices]
-        tail = [np.flatnonzero(never & ~constant), np.flatnonzero(never & constant)]
-        self.order_ = np.concatenate([chosen, *tail])
-        self.path_ = [choice.record() for choice in choices]
+        self._keep_choices(choices, summary.constant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlfs_dask._typing import FloatArray, Impute
+from mlfs_dask._typing import FloatArray
 from mlfs_dask.graphs.information import Information
 from mlfs_dask.selectors.information import InformationSelector
 
@@ -60,17 +60,6 @@ class MDMR(InformationSelector):
     """
 
     _average = True
-
-    def __init__(
-        self,
-        *,
-        impute: Impute = "none",
-        n_features_to_select: int | float | None = None,
-        tile: int = 4096,
-    ) -> None:
-        self.impute = impute
-        self.n_features_to_select = n_features_to_select
-        self.tile = tile
 
     def _parts(self, information: Information) -> dict[str, FloatArray]:
         return {"relevance": information.relevance()}

@@ -262,27 +262,11 @@ class MLLAP(BaseSelector):
             engine = TraceRatioEngine(source.n_features, summary.constant)
         else:
             engine = EuclideanEngine(summary.constant, self._limit(source))
-        self._follow(engine, fulfil, source.n_features, summary.constant)
-
-    def _limit(self, source: Source) -> int:
-        return self._count_to_keep(source.n_features)
-
-    def _follow(
-        self,
-        engine: TraceRatioEngine | EuclideanEngine,
-        fulfil: Any,
-        n_features: int,
-        constant: BoolArray,
-    ) -> None:
         choices: list[Choice] = []
         for step in drive(engine, fulfil):
             choices.extend(step.decided)
             self.stop_ = step.stop or ""
-        chosen = np.array([choice.feature for choice in choices], dtype=np.int64)
-        never = np.ones(n_features, dtype=bool)
-        never[chosen] = False
-        self.scores_ = np.full(n_features, np.nan)
-        self.scores_[chosen] = [choice.score for choice in choices]
-        tail = [np.flatnonzero(never & ~constant), np.flatnonzero(never & constant)]
-        self.order_ = np.concatenate([chosen, *tail])
-        self.path_ = [choice.record() for choice in choices]
+        self._keep_choices(choices, summary.constant)
+
+    def _limit(self, source: Source) -> int:
+        return self._count_to_keep(source.n_features)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from mlfs_dask.graphs.folds import FoldJudge
 from mlfs_dask.graphs.principal import Components, principal_components
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
-from mlfs_dask.kernels.ranking import rank_order
-from mlfs_dask.selectors.base import BaseSelector, check_count
+from mlfs_dask.kernels.ranking import chosen_first, rank_order
+from mlfs_dask.selectors.base import BaseSelector, check_count, is_number
 from mlfs_dask.selectors.engine import Request, drive
 from mlfs_dask.selectors.genetic import GeneticEngine
 
@@ -153,13 +152,13 @@ class MLNB(BaseSelector):
             )
         if self.n_folds == 1:
             raise InputError("n_folds = 1: expected at least 2")
-        if not _is_number(self.mutation) or not 0 <= self.mutation <= 1:
+        if not is_number(self.mutation) or not 0 <= self.mutation <= 1:
             raise InputError(f"mutation = {self.mutation!r}: expected a probability from 0 to 1")
-        if not _is_number(self.smoothing) or not 0 <= self.smoothing < np.inf:
+        if not is_number(self.smoothing) or not 0 <= self.smoothing < np.inf:
             raise InputError(
                 f"smoothing = {self.smoothing!r}: expected a finite number of at least 0"
             )
-        if self.pca is not None and (not _is_number(self.pca) or not 0 < self.pca <= 1):
+        if self.pca is not None and (not is_number(self.pca) or not 0 < self.pca <= 1):
             raise InputError(f"pca = {self.pca!r}: expected a share above 0 and at most 1")
 
     def _own_size(self) -> int:
@@ -203,11 +202,9 @@ class MLNB(BaseSelector):
     def _keep_set(self, chosen: Any, constant: BoolArray) -> None:
         self.components_ = None
         self.higher_is_better_ = False
-        others = np.ones(len(constant), dtype=bool)
-        others[chosen] = False
-        self.scores_ = np.where(others, np.nan, self.fitness_)
-        tail = [np.flatnonzero(others & ~constant), np.flatnonzero(others & constant)]
-        self.order_ = np.concatenate([chosen, *tail])
+        self.scores_ = np.full(len(constant), np.nan)
+        self.scores_[chosen] = self.fitness_
+        self.order_ = chosen_first(chosen, constant)
         # Where no feature varies, nothing was searched and all are kept.
         self._n_in_set = len(chosen) or len(constant)
 
@@ -228,7 +225,3 @@ def _explained(components: Components, chosen: BoolArray) -> FloatArray:
     for t in np.flatnonzero(chosen):
         explained += components.variance[t] * components.axes[:, t] ** 2
     return explained
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
