@@ -26,6 +26,7 @@ raise them across processes.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -51,13 +52,32 @@ __all__ = [
 ]
 
 
+_CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s/@'\"]+@")
+
+
+def without_credentials(text: str) -> str:
+    """A text whose addresses have lost the user name and password in front of their host.
+
+    Parameters
+    ----------
+    text
+        Anything that may be shown or logged.
+
+    Examples
+    --------
+    >>> without_credentials("nothing at s3://me:secret@host/stores")
+    'nothing at s3://***@host/stores'
+    """
+    return _CREDENTIALS.sub(r"\1***@", text)
+
+
 class MlfsError(Exception):
     """Base of all errors raised on purpose.
 
     Parameters
     ----------
     message
-        What was given and what was expected, in one sentence.
+        What was given and what was expected, in one sentence. Credentials in it are left out.
     hint
         What to do about it.
     **facts
@@ -68,6 +88,7 @@ class MlfsError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, *, hint: str | None = None, **facts: Any) -> None:
+        message = without_credentials(message)
         super().__init__(message)
         self.message = message
         self.hint = hint

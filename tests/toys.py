@@ -6,6 +6,8 @@ stopped, killed and taken up in the middle of a selection.
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,12 +67,18 @@ class ToyOnline(BaseSelector):
         Seconds that each arrival takes.
     fails_with
         A file; while it exists every fit fails at its third arrival.
+    dies_with
+        A file; while it exists every fit kills its process at its third arrival.
+    eats_with
+        A file; the fit that takes it away at its third arrival eats memory until it is stopped.
     """
 
     def __init__(
         self,
         delay: float = 0.0,
         fails_with: str = "",
+        dies_with: str = "",
+        eats_with: str = "",
         *,
         impute: str = "none",
         n_features_to_select: int | None = None,
@@ -78,6 +86,8 @@ class ToyOnline(BaseSelector):
     ) -> None:
         self.delay = delay
         self.fails_with = fails_with
+        self.dies_with = dies_with
+        self.eats_with = eats_with
         self.impute = impute
         self.n_features_to_select = n_features_to_select
         self.tile = tile
@@ -98,6 +108,8 @@ class ToyOnline(BaseSelector):
             time.sleep(self.delay)
             if feature == 2 and self.fails_with and Path(self.fails_with).exists():
                 raise ArithmeticError("told to fail")
+            if feature == 2:
+                self._suffer()
             column = X[:, feature]
             among = np.abs(X[:, members].T @ column).max() if members else 0.0
             return abs(float(column @ target)), float(among)
@@ -110,3 +122,14 @@ class ToyOnline(BaseSelector):
         self.higher_is_better_ = True
         self.path_ = [c.record() for c in choices]
         self.stop_ = "no feature left"
+
+    def _suffer(self) -> None:
+        if self.dies_with and Path(self.dies_with).exists():
+            time.sleep(0.5)  # what it decided before is on its way
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.eats_with and Path(self.eats_with).exists():
+            Path(self.eats_with).unlink()
+            eaten = []
+            while len(eaten) < 100:
+                eaten.append(np.ones(2**22))  # 32 MiB
+                time.sleep(0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import shlex
 import threading
@@ -28,7 +29,7 @@ from mlfs_dask.jobs.progress import Progress, Silent
 from mlfs_dask.jobs.replay import Replay
 from mlfs_dask.jobs.rundir import RunFolder, write_bytes, write_json
 from mlfs_dask.jobs.shapes import read_manifest
-from mlfs_dask.storage.atomic import machine_faults, make_parent
+from mlfs_dask.storage.atomic import PatientFile, machine_faults, make_parent
 from mlfs_dask.storage.dataset import Dataset
 
 __all__ = [
@@ -187,7 +188,11 @@ def _run(
             folder.units.mkdir(exist_ok=True)  # may be lost: what was in it is done again
         clear_cancel(folder)
         replay = Replay()
-        with _log_to(folder), _journal(folder, replay, lease) as journal:
+        with (
+            folder.reserved(),
+            _log_to(folder),
+            _journal(folder, replay, lease) as journal,
+        ):
             _refuse_other_run(folder, replay)
             replay.check(folder)
             if retry_failed:
@@ -245,6 +250,10 @@ def resume_command(*words: str) -> str:
 
 class _LogFile(logging.FileHandler):
     """A log whose disk is full ends the run like any other of its files, not in a traceback."""
+
+    def _open(self) -> io.TextIOWrapper:
+        file = io.BufferedWriter(PatientFile(self.baseFilename, "ab"))
+        return io.TextIOWrapper(file, encoding=self.encoding)
 
     def handleError(self, record: logging.LogRecord) -> None:
         with machine_faults("write the log", Path(self.baseFilename)):

@@ -111,24 +111,25 @@ class Driver:
             The disk is full or refuses.
         """
         agenda = Agenda(self._order.job, self._units, self._sizes, self._done, self._failures)
-        self._write_state("running")
-        self._say_start(plan)
         try:
+            self._write_state("running")
+            self._say_start(plan)
             with stop_on_signals(self._signal, self._say_stop):
                 if len(agenda):
                     self._drive(agenda, self._backend(plan))
+            if not self.should_stop():
+                return self._finish()
         except BaseException as error:
             self._end_early(error)
             raise
-        if self.should_stop():
-            raise self._interrupted()
-        return self._finish()
+        raise self._interrupted()
 
     def _backend(self, plan: Plan) -> Backend:
         run, client = self._order.job.run, self._order.client
         if client is None and plan.workers == 0:
             return InProcess(self)
-        from mlfs_dask.jobs.on_cluster import LocalProcesses, OnClient, Share
+        from mlfs_dask.jobs.local_processes import LocalProcesses
+        from mlfs_dask.jobs.on_cluster import OnClient, Share
 
         if client is not None:
             share = Share(priority=run.priority, most=run.most_at_once)
@@ -340,6 +341,7 @@ class Driver:
         if isinstance(error, LeaseLostError):
             return  # the run goes on elsewhere
         interrupted = isinstance(error, (KeyboardInterrupt, RunInterruptedError))
+        self._folder.last_words()
         try:
             self._journal.append("stop", error=type(error).__name__, message=str(error))
             self._write_state("interrupted" if interrupted else "failed", message=str(error))

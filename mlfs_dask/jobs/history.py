@@ -39,7 +39,7 @@ class FailedUnit(Struct, frozen=True, kw_only=True):
 
 
 class Incident(Struct, frozen=True, kw_only=True):
-    """Something that the user should know of: a warning, a lost worker.
+    """Something that the user should know of: a warning, a lost worker, what broke the run off.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def read_history(folder: RunFolder) -> History:
     steps: dict[str, dict[str, Any]] = {}
     for event, _ in iter_journal(folder.journal):
         kind, unit = event["event"], event.get("unit", "")
-        if kind == "incident":
+        if kind == "incident" or _is_a_break(event):
             incidents[event["message"]] = Incident(time=event["time"], message=event["message"])
         elif kind == "step":
             steps[unit] = event
@@ -125,6 +125,11 @@ def read_history(folder: RunFolder) -> History:
         incidents=tuple(incidents.values()),
         in_hand=_in_hand(folder, steps),
     )
+
+
+def _is_a_break(event: dict[str, Any]) -> bool:
+    """Whether a run ended there, and neither of itself nor because somebody wanted it to."""
+    return event["event"] == "stop" and event.get("error") not in (None, "KeyboardInterrupt")
 
 
 def _in_hand(folder: RunFolder, steps: dict[str, dict[str, Any]]) -> tuple[InHand, ...]:

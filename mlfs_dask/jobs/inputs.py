@@ -7,28 +7,37 @@ counts for the job's digest is their sha256, not where they lie.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from mlfs_dask.errors import RunFolderError
-from mlfs_dask.jobs.problems import Problems
+from mlfs_dask.jobs.problems import Problems, shown
 from mlfs_dask.jobs.rundir import write_bytes
 from mlfs_dask.jobs.spec import STORE_COSTS, InputFile, Job
 from mlfs_dask.storage.atomic import machine_faults
 
 COSTS: Final = "data.costs"
 GROUPS: Final = "evaluate.split.column"
+FILES: Final = (COSTS, GROUPS)
+"""Keys that may name files."""
 _KEPT_AS: Final = {COSTS: "costs.csv", GROUPS: "groups.csv"}
 _EXPECTED: Final = {
     COSTS: "a table, 'store' or the path of a CSV file",
     GROUPS: "the path of a file with the group of each row",
 }
+CREDENTIALS: Final = (
+    "an address with a user name, a password or a signature in it is not allowed, since job files "
+    "and runs are kept and shown; give them by the environment"
+)
 _RESTORE: Final = "Restore the file, or start the job again with --force."
 
 
-def find_files(clean: dict[str, Any], folder: Path, problems: Problems) -> dict[str, InputFile]:
+def find_files(
+    clean: dict[str, Any], folder: Path, problems: Problems, said: Collection[str] = ()
+) -> dict[str, InputFile]:
     """Find the files that a job names.
 
     Parameters
@@ -38,7 +47,11 @@ def find_files(clean: dict[str, Any], folder: Path, problems: Problems) -> dict[
     folder
         Of the job file; relative paths start there.
     problems
-        Takes files that are not there.
+        Takes files that are not there, and those that a job from elsewhere has no business with.
+    said
+        Keys that the user gave himself, beside the job file: such a file may lie anywhere. One that
+        the job file names must lie in its folder, or a run, which keeps a copy, would carry off any
+        file that its user may read.
 
     Returns
     -------
@@ -53,6 +66,16 @@ def find_files(clean: dict[str, Any], folder: Path, problems: Problems) -> dict[
         if not isinstance(name, str):
             continue
         path = (folder / name).absolute()
+        if has_credentials(name):
+            problems.add(key, CREDENTIALS)
+            continue
+        if key not in said and not _lies_in(path, folder):
+            problems.add(
+                key,
+                f"{shown(name)} lies outside {folder.absolute()}, the folder of the job file; put "
+                f"it there, or give it yourself: --set {key}=PATH",
+            )
+            continue
         try:
             if path.exists() and not path.is_file():
                 raise ValueError("not a file")
@@ -61,6 +84,32 @@ def find_files(clean: dict[str, Any], folder: Path, problems: Problems) -> dict[
             reason = getattr(error, "strerror", None) or str(error)
             problems.wrong_value(key, name, f"{_EXPECTED[key]}; {path}: {reason}")
     return files
+
+
+def has_credentials(address: str) -> bool:
+    """Whether an address holds a user name, a password or a signature.
+
+    Parameters
+    ----------
+    address
+        A path or a URL.
+
+    Examples
+    --------
+    >>> has_credentials("s3://me:secret@host/x"), has_credentials("s3://host/x?key=secret")
+    (True, True)
+    >>> has_credentials("s3://host/x"), has_credentials("some/path?")
+    (False, False)
+    """
+    _, mark, rest = address.partition("://")
+    return bool(mark) and bool({"@", "?", "#"} & set(rest))
+
+
+def _lies_in(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # links in a circle, zero bytes
+        return False
 
 
 def keep_files(job: Job, folder: Path) -> Job:

@@ -13,10 +13,10 @@ from mlfs_dask.errors import JobFileError, NotFoundError
 from mlfs_dask.evaluate.metrics import METRICS
 from mlfs_dask.jobs import spec
 from mlfs_dask.jobs.compare_check import check_compare, read_compare
-from mlfs_dask.jobs.inputs import find_files
+from mlfs_dask.jobs.inputs import CREDENTIALS, FILES, find_files, has_credentials
 from mlfs_dask.jobs.label_orders import expand_orders, paired_labels
 from mlfs_dask.jobs.methods import inherit, read_features, read_methods
-from mlfs_dask.jobs.overrides import apply_overrides
+from mlfs_dask.jobs.overrides import apply_overrides, given_keys
 from mlfs_dask.jobs.problems import Problems
 from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.jobs.sweep import expand_sweep
@@ -128,7 +128,7 @@ def parse_job(text: bytes, file: str, overrides: Iterable[str] = ()) -> spec.Job
     expand_orders(raw)
     clean = read_table(spec.JobFile, raw, "", problems, _READERS)
     _check_whole(clean, raw, problems)
-    files = find_files(clean, Path(file).parent, problems)
+    files = find_files(clean, Path(file).parent, problems, given_keys(overrides, FILES))
     problems.check()
     inherit(clean)
     pairs = paired_labels(clean, raw.get("select", []))
@@ -143,6 +143,11 @@ def _data(raw: Any, path: str, problems: Problems) -> Any:
 
 def _store(raw: Any, path: str, problems: Problems) -> Any:
     store = read_value(str | tuple[str, ...], raw, path, problems)
+    if store is WRONG:
+        return WRONG
+    if any(map(has_credentials, [store] if isinstance(store, str) else store)):
+        problems.add(path, CREDENTIALS)
+        return WRONG
     if store == ():
         problems.wrong_value(path, [], "a name, a path or a list of them")
     return store

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from mlfs_dask.errors import RunFolderError
-from mlfs_dask.storage.atomic import machine_faults, new_file, sync_file, sync_folder
+from mlfs_dask.storage.atomic import PatientFile, machine_faults, new_file, sync_file, sync_folder
 
 _BATCH_SECONDS: Final = 1.0
 _CHECK: Final = b',"check":"'
@@ -146,6 +146,7 @@ class Journal:
             if replay is not None:
                 replay(event)
         self._path = path
+        self._size = size
         self._guard = guard
         self._batch_seconds = batch_seconds
         self._unsynced: list[Path] = []
@@ -153,8 +154,9 @@ class Journal:
         self._lock = threading.Condition()
         self._closed = False
         self._fault: BaseException | None = None
+        self._torn: BaseException | None = None
         with machine_faults("write the journal", path):
-            self._file = path.open("ab", buffering=0)
+            self._file = PatientFile(path, "ab")
             self._file.truncate(size)
             sync_folder(path.parent)
         self._syncer = threading.Thread(target=self._sync_in_time, daemon=True)
@@ -199,8 +201,11 @@ class Journal:
             The run is another process's by now.
         """
         with self._lock:
+            if self._torn is not None:
+                raise self._torn
             if self._fault is not None:
-                raise self._fault
+                fault, self._fault = self._fault, None
+                raise fault
             self._guard()
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
             record = {"seq": self._seq + 1, "time": now, "event": event, **facts}
@@ -216,14 +221,19 @@ class Journal:
             self.sync()
 
     def _write(self, line: bytes) -> None:
-        """Write a line; after a fault none follows, so that a torn line stays the last one."""
+        """Write a line, wholly or not at all; if it stays torn, it also stays the last one."""
+        left = line
         try:
             with machine_faults("write the journal", self._path):
-                while line:
-                    line = line[self._file.write(line) :]
+                while left:
+                    left = left[self._file.write(left) :]
         except OSError as error:
-            self._fault = error
+            try:
+                self._file.truncate(self._size)
+            except OSError:
+                self._torn = error
             raise
+        self._size += len(line)
 
     def sync(self) -> None:
         """Flush what is unsynced to the disk: files first, then the lines that speak of them.

@@ -11,6 +11,7 @@ between goes nowhere.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import threading
@@ -23,8 +24,9 @@ from typing import Any, Final, Self
 
 from mlfs_dask.errors import LeaseLostError, RunFolderError
 from mlfs_dask.jobs import lock
-from mlfs_dask.storage.atomic import machine_faults, new_file
+from mlfs_dask.storage.atomic import PatientFile, machine_faults, new_file, write_whole
 
+_LOG = logging.getLogger(__name__)
 BEAT_SECONDS: Final = 5.0
 STALE_SECONDS: Final = 30.0
 """An owner on another machine that gave no sign for so long is taken for dead."""
@@ -99,8 +101,10 @@ class Lease:
         while not self._ended.wait(BEAT_SECONDS):
             try:
                 os.utime(self._file)
-            except OSError:
+            except FileNotFoundError:
                 return  # `check` says what became of it
+            except OSError as error:  # a sign of life that fails is no reason to give no more
+                _LOG.debug("%s: %s", self._file, error)
 
 
 @contextmanager
@@ -215,8 +219,8 @@ def _claim(owners: Path, facts: dict[str, Any]) -> Lease:
         mine = _owner_file(owners, last + 1)
         with machine_faults("own the run", mine):
             try:
-                with mine.open("x", encoding="utf-8") as file:
-                    json.dump({**_me(), **facts}, file)
+                with PatientFile(mine, "xb") as file:
+                    file.write(json.dumps({**_me(), **facts}).encode())
             except FileExistsError:
                 continue  # somebody was faster; the next number is after theirs
             for number in range(1, last):  # the one before stays: it must see that it is not last
@@ -247,7 +251,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _write(file: Path, owner: dict[str, Any]) -> None:
     with new_file(file) as partial:
-        partial.write_text(json.dumps(owner), encoding="utf-8")
+        write_whole(partial, json.dumps(owner).encode())
 
 
 def _me() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tasks on the workers of a Dask cluster: one that is there already, or one of this machine.
+"""Tasks on the workers of a Dask cluster.
 
 Any of its workers may die at any time. Dask starts what they had in hand anew; here such tasks get
 the decisions made since, and a task that Dask gives up is tried once more with nothing beside it,
@@ -16,10 +16,8 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
-from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -27,13 +25,7 @@ from msgspec import Struct
 from mlfs_dask.errors import RunInterruptedError
 from mlfs_dask.graphs.executor import OnCluster
 from mlfs_dask.jobs.backends import Listener
-from mlfs_dask.jobs.clusters.settings import (
-    ALLOWED_FAILURES,
-    DASHBOARD,
-    DASHBOARD_RUNS,
-    ONE_THREAD,
-)
-from mlfs_dask.jobs.sizes import parse_bytes, show_bytes
+from mlfs_dask.jobs.sizes import show_bytes
 from mlfs_dask.jobs.spread import is_worth_it, lost_with_the_cluster, run_spread
 from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.work import (
@@ -48,8 +40,9 @@ from mlfs_dask.jobs.work import (
 _QUEUED_PER_THREAD: Final = 2
 _COUNT_SECONDS: Final = 2.0
 _LOOK_SECONDS: Final = 0.2
-_START_TIMEOUT: Final = "180s"  # starting processes on a machine that is busy with other things
 _YOUNG_SECONDS: Final = 60.0
+_STILL_SECONDS: Final = 20.0
+_MOST_ALONE: Final = 2
 _LOG = logging.getLogger(__name__)
 
 
@@ -66,6 +59,10 @@ class Share(Struct, frozen=True, kw_only=True):
 
     priority: int = 0
     most: int | None = None
+
+
+class WorkerDiedError(Exception):
+    """A task takes the workers along that have it in hand."""
 
 
 class OnClient:
@@ -107,6 +104,7 @@ class OnClient:
         self._spread: set[str] = set()
         self._suspects: deque[Task] = deque()
         self._alone = False
+        self._alone_lost = 0
         self._took = 0.0
         self._n_workers = self._n_threads = 0
         self._counted = self._told_to_stop = -math.inf
@@ -211,8 +209,16 @@ class OnClient:
         """Outcomes of the next task that ends, wherever it ran."""
         if not self._tasks and self._suspects:
             self._alone = True
+            self._alone_lost = 0
             self._send(self._listener.renewed(self._suspects.popleft()))
+        looked = _seconds()
         while self._tasks:
+            before, looked = looked, _seconds()
+            if looked - before > _STILL_SECONDS:
+                self._listener.incident(
+                    f"the coordinator stood still for {looked - before:.0f} s: its process was "
+                    "stopped, its machine slept, or its disk did not answer"
+                )
             if self._listener.should_stop():
                 self._stop()
             try:
@@ -226,6 +232,9 @@ class OnClient:
                 self._memory[content["worker"]] = content["rss"]
             elif kind == "lost":
                 self._worker_lost(content)
+            elif kind == "given up":
+                yield from self._give_up(content)
+                return
             elif content[0] in self._tasks:
                 yield from self._outcomes(*content)
                 return
@@ -266,12 +275,23 @@ class OnClient:
     def _suspect(self, task: Task) -> list[Outcome]:
         """Lay a task aside, to be tried unit by unit when nothing else is in hand."""
         self._suspects += [msgspec.structs.replace(task, units=(unit,)) for unit in task.units]
-        for unit in task.units:
-            self._listener.incident(
-                f"each worker that had {unit} in hand was lost: it is tried again at the end, "
-                "with nothing beside it"
-            )
+        more = len(task.units) - 1
+        others = f" and {more} more unit{'s' * (more > 1)}" if more else ""
+        self._listener.incident(
+            f"each worker that had {task.units[0]}{others} in hand was lost: tried again at the "
+            "end, one unit at a time and with nothing beside it"
+        )
         return []
+
+    def _give_up(self, key: str) -> list[Outcome]:
+        """Let a task fail that took its workers along while it had them for itself."""
+        if key not in self._tasks:  # it ended after all
+            return []
+        task, future = self._tasks.pop(key)
+        future.cancel()
+        self._alone, self._alone_lost = False, 0
+        error = WorkerDiedError(f"{_MOST_ALONE} workers died while they did this and nothing else")
+        return [_lost(unit, error) for unit in task.units]
 
     def _worker_lost(self, message: dict[str, Any]) -> None:
         """Note it; the scheduler starts its tasks anew, here they get the decisions made since."""
@@ -286,7 +306,12 @@ class OnClient:
             f"worker {message['worker']} was lost{why} with {count} in hand"
             f"{', to start anew' if lost else ''}{left}"
         )
+        if self._alone and lost:
+            self._alone_lost += 1
         for key in lost:
+            if self._alone_lost >= _MOST_ALONE:
+                self._inbox.put(("given up", key))
+                continue
             task, future = self._tasks[key]
             renewed = self._listener.renewed(task)
             if renewed.decided != task.decided:
@@ -309,75 +334,9 @@ class OnClient:
         self._client.run(stop_session, self._session, wait=False, on_error="ignore")
 
 
-class LocalProcesses(OnClient):
-    """Worker processes on this machine, one thread each, reachable from this machine only.
-
-    Parameters
-    ----------
-    n_workers
-        Number of processes.
-    memory_per_worker
-        For example ``"4 GiB"``; by default an equal share of the machine's.
-    listener, session
-        As in `OnClient`.
-    run
-        Folder of the run, for its page.
-    """
-
-    def __init__(
-        self,
-        n_workers: int,
-        memory_per_worker: str | None,
-        listener: Listener,
-        session: str,
-        run: Path,
-    ) -> None:
-        super().__init__(None, listener, session)
-        self._wanted = n_workers
-        self._run = run
-        self._memory_limit = parse_bytes(memory_per_worker) if memory_per_worker else "auto"
-        plural = "" if n_workers == 1 else "es"
-        self.description = f"on {n_workers} worker process{plural} of this machine"
-
-    def _connect(self, stack: ExitStack) -> Any:
-        import dask
-        from distributed import Client, LocalCluster
-
-        from mlfs_dask.jobs.worker_setup import WorkerSetup
-
-        settings = {
-            "distributed.nanny.environ": dict(ONE_THREAD),
-            "distributed.logging.distributed": "error",
-            "distributed.comm.timeouts.connect": _START_TIMEOUT,
-            "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
-            "distributed.scheduler.preload": [*_preloads(), DASHBOARD],
-            DASHBOARD_RUNS: [str(self._run.parent.absolute())],
-        }
-        stack.enter_context(dask.config.set(settings))
-        cluster = stack.enter_context(
-            LocalCluster(
-                n_workers=self._wanted,
-                processes=True,
-                threads_per_worker=1,
-                memory_limit=self._memory_limit,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.ERROR,
-            )
-        )
-        server = cluster.scheduler.http_server
-        self.page = f"http://127.0.0.1:{server.port}/mlfs/runs/{quote(self._run.name)}"
-        client = Client(cluster, set_as_default=False)
-        client.register_plugin(WorkerSetup())
-        return client
-
-
-def _preloads() -> list[str]:
-    """What the user has schedulers load; not a second time what is added here."""
-    import dask
-
-    given = dask.config.get("distributed.scheduler.preload")
-    return [name for name in ([given] if isinstance(given, str) else given) if name != DASHBOARD]
+def _seconds() -> float:
+    """A clock that goes on while the machine sleeps, where there is one."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _cluster_lost() -> RunInterruptedError:
@@ -389,7 +348,7 @@ def _cluster_lost() -> RunInterruptedError:
 
 def _lost(unit: Any, error: Exception) -> Outcome:
     failure = describe(error)
-    if failure.error == "KilledWorker":
+    if isinstance(error, WorkerDiedError):
         failure = msgspec.structs.replace(
             failure,
             hint="Incidents and the workers' logs say what they died of. Was it memory? Then give "

@@ -37,7 +37,7 @@ def apply_overrides(raw: dict[str, Any], overrides: Iterable[str], problems: Pro
     """
     for text in overrides:
         key, equals, value = text.partition("=")
-        path = [quoted or bare for quoted, bare in _KEY.findall(key)]
+        path = _path(key)
         if not equals or not path:
             problems.add("", f"--set {text}: expected key=value, for example seed=1")
             continue
@@ -48,6 +48,29 @@ def apply_overrides(raw: dict[str, Any], overrides: Iterable[str], problems: Pro
             problems.add("", f"--set {key}: {shown!r} is no TOML value; strings need quotes")
             continue
         _put(raw, path, parsed, text, problems)
+
+
+def given_keys(overrides: Iterable[str], keys: Iterable[str]) -> set[str]:
+    """Those of some keys to which overrides give a value, alone or with the table around them.
+
+    Parameters
+    ----------
+    overrides
+        As for `apply_overrides`.
+    keys
+        Dotted keys.
+
+    Examples
+    --------
+    >>> given_keys(["data.costs=store"], ["data.costs", "evaluate.split.column"])
+    {'data.costs'}
+    """
+    given = {".".join(_path(text.partition("=")[0])) for text in overrides}
+    return {key for key in keys if any(f"{key}.".startswith(f"{each}.") for each in given if each)}
+
+
+def _path(key: str) -> list[str]:
+    return [quoted or bare for quoted, bare in _KEY.findall(key)]
 
 
 def _parse(value: str) -> Any:

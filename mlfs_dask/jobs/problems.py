@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from msgspec import Meta, Struct
 
-from mlfs_dask.errors import JobFileError
+from mlfs_dask.errors import JobFileError, without_credentials
 
 _NAMED = 40  # names listed at most
 
@@ -49,7 +49,7 @@ class Problems:
         problem
             What is wrong and what is allowed.
         """
-        self._found[f"{key}: {problem}" if key else problem] = None
+        self._found[without_credentials(f"{key}: {problem}" if key else problem)] = None
 
     def wrong_value(self, key: str, value: Any, allowed: str) -> None:
         """Note a value of the wrong type or range.

@@ -12,15 +12,18 @@
       tests.json                                  tests of significance, if the job has [compare]
       report.html  log.txt  state.json  lock
       cancel                                      there while somebody wants the run to stop
+      reserve                                     room for last words, should the disk be full
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -29,10 +32,19 @@ import msgspec
 
 from mlfs_dask.errors import NotFoundError, RunFolderError
 from mlfs_dask.jobs import lease
-from mlfs_dask.storage.atomic import machine_faults, new_file, partial_path, remove
+from mlfs_dask.storage.atomic import (
+    PatientFile,
+    machine_faults,
+    new_file,
+    partial_path,
+    patiently,
+    remove,
+    write_whole,
+)
 
 FORMAT: Final = 1
 _NAME_SHOWN: Final = 100
+_RESERVED: Final = 64 * 2**10
 CHANGED: Final = "The file was changed. Restore it from a copy, or run the job with --force."
 State: TypeAlias = Literal[
     "queued", "running", "done", "partial", "failed", "cancelled", "interrupted"
@@ -79,6 +91,7 @@ class RunFolder:
         self.state = path / "state.json"
         self.lock = path / "lock"
         self.cancel = path / "cancel"
+        self.reserve = path / "reserve"
 
     @property
     def id(self) -> str:
@@ -104,6 +117,26 @@ class RunFolder:
         """
         return self.units / f"{unit_id}.json"
 
+    @contextmanager
+    def reserved(self) -> Iterator[None]:
+        """Keep some room on the disk while the block runs; `last_words` gives it back.
+
+        Raises
+        ------
+        MachineError
+            The disk is full or refuses.
+        """
+        with machine_faults("make room", self.reserve):
+            write_whole(self.reserve, bytes(_RESERVED))
+        try:
+            yield
+        finally:
+            self.last_words()
+
+    def last_words(self) -> None:
+        """Give back the room that was kept, for what must be written yet."""
+        remove(self.reserve)
+
     def write_unit(self, unit_id: str, payload: bytes) -> Path:
         """Put the result of a unit in place, whole; the journal syncs it.
 
@@ -123,8 +156,8 @@ class RunFolder:
         with machine_faults("write the result", target):
             partial = partial_path(target)
             try:
-                partial.write_bytes(payload)
-                partial.replace(target)
+                write_whole(partial, payload)
+                patiently(lambda: partial.replace(target))
             except BaseException:
                 remove(partial)
                 raise
@@ -209,7 +242,11 @@ def write_parts(path: Path, parts: Iterable[bytes]) -> None:
     MachineError
         The disk is full or refuses.
     """
-    with machine_faults("write", path), new_file(path) as partial, partial.open("wb") as file:
+    with (
+        machine_faults("write", path),
+        new_file(path) as partial,
+        io.BufferedWriter(PatientFile(partial, "wb")) as file,
+    ):
         file.writelines(parts)
 
 

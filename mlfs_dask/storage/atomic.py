@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import io
 import os
 import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Final, TypeVar
 
 from mlfs_dask.errors import MachineError, MlfsError, NotFoundError, StoreError
 from mlfs_dask.storage.places import ObjectPlace, Place
@@ -26,6 +29,57 @@ from mlfs_dask.storage.places import ObjectPlace, Place
 _PARTIAL = re.compile(r"\.(?P<name>.+)\.(?P<role>partial|replaced)-(?P<pid>\d+)-[0-9a-f]{8}")
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+_PAUSES: Final = (0.01, 0.1, 0.5, 2.0)
+_PASSING: Final = (errno.EIO, errno.EAGAIN, errno.EBUSY, errno.ESTALE, errno.ETIMEDOUT)
+T = TypeVar("T")
+
+
+def patiently(action: Callable[[], T]) -> T:
+    """Do something to a disk; again, after a pause, where it refused for a reason that may pass.
+
+    Disks that are reached by a network do that. A flush that is tried again may have lost what the
+    first one failed to write, should the power go too: checksums in what is written show that.
+
+    Parameters
+    ----------
+    action
+        What to do; it has done nothing when it raises.
+
+    Examples
+    --------
+    >>> patiently(lambda: "written")
+    'written'
+    """
+    for pause in _PAUSES:
+        try:
+            return action()
+        except OSError as error:
+            if error.errno not in _PASSING:
+                raise
+        time.sleep(pause)
+    return action()
+
+
+class PatientFile(io.FileIO):
+    """A file without a buffer whose writes are tried again; see `patiently`."""
+
+    def write(self, data: Any, /) -> int:
+        """Write some of the data and say how much."""
+        return patiently(lambda: super(PatientFile, self).write(data))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, patiently; it is not synced.
+
+    Parameters
+    ----------
+    path
+        The file; replaced.
+    data
+        Its content.
+    """
+    with io.BufferedWriter(PatientFile(path, "wb")) as file:
+        file.write(data)
 
 
 def partial_path(target: Path, role: str = "partial") -> Path:
@@ -138,7 +192,7 @@ def new_file(target: Place, *, overwrite: bool = True) -> Iterator[Path]:
     try:
         yield partial
         sync_file(partial)
-        partial.replace(target)
+        patiently(lambda: partial.replace(target))
         sync_folder(target.parent)
     except BaseException:
         remove(partial)
@@ -224,7 +278,7 @@ def sync_file(path: Path) -> None:
     """
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        patiently(lambda: os.fsync(handle))
     finally:
         os.close(handle)
 

@@ -6,6 +6,8 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
+from clusters import PLUGINS
+from mlfs_dask import registry
 from mlfs_dask.cli import mlfs
 from mlfs_dask.jobs.clusters import processes
 from mlfs_dask.jobs.clusters.record import ClusterFolder
@@ -25,6 +27,16 @@ def _no_cluster_named(tmp_path, monkeypatch):
     yield
     if (tmp_path / "cluster" / "cluster.json").exists():
         stop_cluster(ClusterFolder(tmp_path / "cluster"))
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    """The plug-ins in tests/plugins."""
+    for folder in PLUGINS:
+        monkeypatch.syspath_prepend(folder)
+    registry.names.cache_clear()
+    yield
+    registry.names.cache_clear()
 
 
 @pytest.fixture

@@ -4,83 +4,41 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
-from mlfs_dask import registry
+from clusters import (
+    DEADLINE,
+    MLFS,
+    Cluster,
+    check,
+    environment,
+    events,
+    mlfs,
+    owner_pid,
+    run_undisturbed,
+    state,
+    submit,
+    the_run,
+    wait_until,
+)
+from mlfs_dask.cli.coordinate import see_through
 from mlfs_dask.jobs.cancel import request_cancel
-from mlfs_dask.jobs.coordinator import Order, prepare_run, run_job
+from mlfs_dask.jobs.coordinator import Order, prepare_run
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.lease import next_number
-from mlfs_dask.jobs.results import open_run
-from mlfs_dask.jobs.rundir import all_runs
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
 
 pytestmark = pytest.mark.cluster
 
-TESTS = Path(__file__).parents[1]
-TOYS = [str(TESTS / "plugins"), str(TESTS)]
-MLFS = [sys.executable, "-c", "from mlfs_dask.cli import main; main()"]
 JOB = TINY_JOB.replace('method = "mllap"', 'method = "toy-online"\ndelay = 0.03')
-DEADLINE = 180
 UNITS = 6 * 5 + 2
 STEPS = 7 * 8
 
 
-class Cluster:
-    """A scheduler and workers, each a process of its own."""
-
-    def __init__(self, folder, env, port=0):
-        self.file = folder / f"scheduler-{time.monotonic_ns()}.json"
-        self.folder, self.env = folder, env
-        self.workers = []
-        self.scheduler = self.start(
-            "scheduler",
-            *("--host", "127.0.0.1", "--port", str(port), "--scheduler-file", str(self.file)),
-            *("--dashboard-address", "127.0.0.1:0"),
-        )
-
-    def start(self, kind, *words):
-        log = (self.folder / f"{kind}-{time.monotonic_ns()}.log").open("wb")
-        command = [sys.executable, "-m", "dask", kind, *words]
-        return subprocess.Popen(command, env=self.env, stdout=log, stderr=log)
-
-    def add_worker(self):
-        worker = self.start(
-            "worker",
-            *("--scheduler-file", str(self.file), "--nthreads", "1", "--no-nanny"),
-            *("--memory-limit", "0", "--death-timeout", "60", "--no-dashboard"),
-        )
-        self.workers.append(worker)
-        return worker
-
-    def stop(self):
-        for process in [*self.workers, self.scheduler]:
-            process.kill()
-            process.wait()
-
-
-@pytest.fixture
-def toys(monkeypatch):
-    """The plug-ins in tests/plugins."""
-    for folder in TOYS:
-        monkeypatch.syspath_prepend(folder)
-    registry.names.cache_clear()
-    yield
-    registry.names.cache_clear()
-
-
 @pytest.fixture
 def env():
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([*TOYS, os.environ.get("PYTHONPATH", "")]),
-        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20",
-        "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "60s",
-    }
+    return environment(DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="20")
 
 
 @pytest.fixture
@@ -101,63 +59,11 @@ def job(tmp_path, toys):
 
 @pytest.fixture
 def undisturbed(job, tmp_path):
-    resolved = parse_job(JOB.encode(), "tiny.toml", ("run.workers=0",))
-    folder = run_job(Order(job=resolved, text=JOB.encode(), runs=tmp_path / "other")).folder
-    return folder.results.read_bytes(), folder.evaluation.read_bytes()
-
-
-def wait_until(what, seconds=DEADLINE):
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
-
-
-def mlfs(env, *words):
-    done = subprocess.run(
-        [*MLFS, *map(str, words)], env=env, capture_output=True, text=True, timeout=DEADLINE
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def submit(cluster, job, tmp_path):
-    words = ("submit", job, "--scheduler-file", cluster.file, "--runs", tmp_path / "runs", "--json")
-    return json.loads(mlfs(cluster.env, *words))
-
-
-def the_run(tmp_path):
-    (folder,) = all_runs(tmp_path / "runs")
-    return folder
-
-
-def events(folder, kind):
-    found = open_run(folder.path).events
-    return [event for event in found if event["event"] == kind]
-
-
-def state(folder):
-    return folder.read_state()["state"]
-
-
-def check(folder, undisturbed):
-    wait_until(lambda: state(folder) == "done")
-    assert folder.results.read_bytes() == undisturbed[0]
-    assert folder.evaluation.read_bytes() == undisturbed[1]
-    units = [event["unit"] for event in events(folder, "unit")]
-    assert len(units) == len(set(units)) == UNITS
-    steps = [(event["unit"], event["first"]) for event in events(folder, "step")]
-    assert len(steps) == len(set(steps))
-    wait_until(folder.report.exists)
-
-
-def owner_pid(folder):
-    owner = folder.owner()
-    return None if owner is None else owner["pid"]
+    return run_undisturbed(JOB, tmp_path)
 
 
 def n_steps(folder):
-    return len(events(folder, "step")) if folder.journal.exists() else 0
+    return len(events(folder, "step"))
 
 
 def strip(line):
@@ -175,7 +81,7 @@ def test_submit_and_leave_on_one_worker_with_one_thread(cluster, job, undisturbe
     assert again["run"] == folder.id
     watched = mlfs(env, "watch", folder.id, "--runs", tmp_path / "runs")
     assert watched.endswith(f"{folder.id}: done\n")
-    check(folder, undisturbed)
+    check(folder, undisturbed, UNITS)
     assert submit(cluster, job, tmp_path)["state"] == "done"
     assert len(events(folder, "start")) == 1
     assert folder.id in folder.log.read_text()
@@ -219,7 +125,7 @@ def test_the_scheduler_is_killed_and_the_run_goes_on_elsewhere(
     assert state(folder) == "interrupted"
     assert not events(folder, "failed")
     mlfs(env, "resume", folder.id, "--runs", tmp_path / "runs", "--workers", "0")
-    check(folder, undisturbed)
+    check(folder, undisturbed, UNITS)
 
 
 @pytest.mark.slow
@@ -240,7 +146,7 @@ def test_a_supervised_coordinator_outlives_the_scheduler(cluster, job, undisturb
         again = Cluster(tmp_path, env, port=port)
         again.add_worker()
         try:
-            check(folder, undisturbed)
+            check(folder, undisturbed, UNITS)
             assert supervised.wait(timeout=DEADLINE) == 0
         finally:
             again.stop()
@@ -259,6 +165,16 @@ def test_cancel_from_another_process(cluster, job, tmp_path):
     assert request_cancel(folder) is True
     wait_until(lambda: state(folder) == "cancelled")
     assert len(events(folder, "step")) < STEPS
+
+
+def test_a_run_cancelled_while_it_waits_is_not_begun(job, tmp_path):
+    folder = prepare_run(
+        Order(job=parse_job(JOB.encode(), "tiny.toml"), text=JOB.encode(), runs=tmp_path / "runs")
+    )
+    folder.write_state("queued", done=0, total=UNITS)
+    assert request_cancel(folder) is False
+    assert see_through(str(folder.path), 1, 1) == "cancelled"
+    assert not folder.journal.exists()
 
 
 def test_workers_that_do_not_see_the_runs_are_named(cluster, job, tmp_path, env):

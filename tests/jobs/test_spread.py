@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from mlfs_dask.jobs import agenda, on_cluster, spread
-from mlfs_dask.jobs.on_cluster import LocalProcesses
+from mlfs_dask.jobs.local_processes import LocalProcesses
 from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.work import Failure, Outcome
 

@@ -1,0 +1,92 @@
+"""Tasks on worker processes that a run starts for itself on this machine."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from mlfs_dask.jobs.backends import Listener
+from mlfs_dask.jobs.clusters.settings import (
+    ALLOWED_FAILURES,
+    DASHBOARD,
+    DASHBOARD_RUNS,
+    ONE_THREAD,
+)
+from mlfs_dask.jobs.on_cluster import OnClient
+from mlfs_dask.jobs.sizes import parse_bytes
+
+_START_TIMEOUT: Final = "180s"  # starting processes on a machine that is busy with other things
+
+
+class LocalProcesses(OnClient):
+    """Worker processes on this machine, one thread each, reachable from this machine only.
+
+    Parameters
+    ----------
+    n_workers
+        Number of processes.
+    memory_per_worker
+        For example ``"4 GiB"``; by default an equal share of the machine's.
+    listener, session
+        As in `OnClient`.
+    run
+        Folder of the run, for its page.
+    """
+
+    def __init__(
+        self,
+        n_workers: int,
+        memory_per_worker: str | None,
+        listener: Listener,
+        session: str,
+        run: Path,
+    ) -> None:
+        super().__init__(None, listener, session)
+        self._wanted = n_workers
+        self._run = run
+        self._memory_limit = parse_bytes(memory_per_worker) if memory_per_worker else "auto"
+        plural = "" if n_workers == 1 else "es"
+        self.description = f"on {n_workers} worker process{plural} of this machine"
+
+    def _connect(self, stack: ExitStack) -> Any:
+        import dask
+        from distributed import Client, LocalCluster
+
+        from mlfs_dask.jobs.worker_setup import WorkerSetup
+
+        settings = {
+            "distributed.nanny.environ": dict(ONE_THREAD),
+            "distributed.logging.distributed": "error",
+            "distributed.comm.timeouts.connect": _START_TIMEOUT,
+            "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
+            "distributed.scheduler.preload": [*_preloads(), DASHBOARD],
+            DASHBOARD_RUNS: [str(self._run.parent.absolute())],
+        }
+        stack.enter_context(dask.config.set(settings))
+        cluster = stack.enter_context(
+            LocalCluster(
+                n_workers=self._wanted,
+                processes=True,
+                threads_per_worker=1,
+                memory_limit=self._memory_limit,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.ERROR,
+            )
+        )
+        server = cluster.scheduler.http_server
+        self.page = f"http://127.0.0.1:{server.port}/mlfs/runs/{quote(self._run.name)}"
+        client = Client(cluster, set_as_default=False)
+        client.register_plugin(WorkerSetup())
+        return client
+
+
+def _preloads() -> list[str]:
+    """What the user has schedulers load; not a second time what is added here."""
+    import dask
+
+    given = dask.config.get("distributed.scheduler.preload")
+    return [name for name in ([given] if isinstance(given, str) else given) if name != DASHBOARD]
