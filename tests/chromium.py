@@ -125,14 +125,15 @@ class Chromium:
         return answer["result"]
 
     def open(self, file, *, width, scheme="light", media="", scripts=True):
-        """Show a file in a window of this width; below 600 px as a phone does."""
+        """Show a file or an address in a window of this width; below 600 px as a phone does."""
         screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         self.call("Emulation.setDeviceMetricsOverride", **screen)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         # The event of one page must not be taken for that of the next: each is waited for.
-        for url in ("about:blank", file.absolute().as_uri()):
+        address = file if isinstance(file, str) else file.absolute().as_uri()
+        for url in ("about:blank", address):
             self.events.clear()
             self.call("Page.navigate", url=url)
             self._wait_for(self._is_loaded)
@@ -172,6 +173,19 @@ class Chromium:
         place = {"x": left + min(20, width / 2), "y": top + height / 2, "button": "left"}
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, clickCount=1, **place)
+
+    def until(self, expression):
+        """Evaluate again and again until the value counts as true; a page that loads has none."""
+        deadline = time.monotonic() + TIMEOUT
+        asked = {"expression": f"Boolean({expression})", "returnByValue": True}
+        while self.call("Runtime.evaluate", **asked)["result"].get("value") is not True:
+            assert time.monotonic() < deadline, self.evaluate("document.body.innerText")
+            time.sleep(0.05)
+
+    def picture(self, file):
+        """Write the whole page as an image."""
+        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        file.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self):
         """The page as printed."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import unquote
 
 from tornado import web
 
@@ -112,7 +111,7 @@ class _Handler(web.RequestHandler):
     async def the_run(self, key: str) -> Any:
         """The run that is asked for; None if an answer was given instead."""
         try:
-            drawn = await self.board.run(unquote(key) if "%" in self.request.path else key)
+            drawn = await self.board.run(key)
         except NotReadYetError:
             await self.say(
                 503, "One moment", "This run has a long journal: it is being read.", refresh=1

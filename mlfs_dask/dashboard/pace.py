@@ -24,7 +24,7 @@ def seconds_left(
     Returns
     -------
     float or None
-        None if nothing is known yet.
+        None if nothing is known yet, or the plan was wrong.
 
     Examples
     --------
@@ -40,7 +40,8 @@ def seconds_left(
         return elapsed / fresh * left
     if planned is None:
         return None
-    return max(0.0, planned * left / total - elapsed)
+    expected = planned * left / total - elapsed
+    return expected if expected > 0 else None
 
 
 def seconds_between(earlier: str, later: str) -> float:

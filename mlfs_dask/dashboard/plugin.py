@@ -70,7 +70,7 @@ class DashboardPlugin(SchedulerPlugin):
         self._sampling.start()
         self._board.warm_up()
         _warn_if_open(scheduler)
-        _LOG.info("runs of %s are shown at %s%s", ", ".join(map(str, folders)), prefix, MOUNT)
+        _LOG.debug("runs of %s are shown at %s%s", ", ".join(map(str, folders)), prefix, MOUNT)
 
     async def close(self) -> None:
         """Take all of it away again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -147,12 +148,12 @@ class Track:
         """Take in what was written since the last call; a line of another make is passed over."""
         for event in self._tail.read():
             self.events += 1
-            take = _TAKE.get(event.get("event", ""))
-            if take is None:
-                continue
             try:
+                take = _TAKE[event["event"]]
+                if datetime.fromisoformat(event["time"]).tzinfo is None:
+                    continue
                 take(self, event)
-            except (LookupError, TypeError, ValueError, AttributeError):
+            except (LookupError, TypeError, ValueError, AttributeError, msgspec.ValidationError):
                 continue  # the tail checks no checksums: what is no event of ours is not shown
 
     def left(self, done: int, total: int) -> float | None:
@@ -186,28 +187,29 @@ class Track:
         )
 
     def _step(self, event: dict[str, Any]) -> None:
-        unit, first, decided = event["unit"], int(event["first"]), list(event["decided"])
+        unit, first, decided = str(event["unit"]), int(event["first"]), list(event["decided"])
         known = self.in_hand.get(unit)
         if known is None:
             known = InHand(decided=first, last=deque(maxlen=_DECISIONS_KEPT), worker="", time="")
-            self.in_hand[unit] = known
         # A selection that was begun anew decides the same again: that is not counted twice.
-        known.last.extend(decided[max(0, known.decided - first) :])
+        known.last.extend(
+            msgspec.convert(decided[max(0, known.decided - first) :], list[dict[str, Any]])
+        )
         known.decided = max(known.decided, first + len(decided))
         known.worker, known.time = str(event["worker"]), event["time"]
+        self.in_hand[unit] = known
         self.sessions[-1].last = event["time"]
 
     def _unit(self, event: dict[str, Any]) -> None:
-        unit = event["unit"]
+        unit = str(event["unit"])
+        self.done[unit] = Done(float(event["seconds"]), str(event["worker"]), event["time"])
         self.in_hand.pop(unit, None)
         self.failed.pop(unit, None)
-        self.done[unit] = Done(float(event["seconds"]), str(event["worker"]), event["time"])
         self.sessions[-1].done += 1
         self.sessions[-1].last = event["time"]
 
     def _failed(self, event: dict[str, Any]) -> None:
-        unit = event["unit"]
-        self.in_hand.pop(unit, None)
+        unit = str(event["unit"])
         self.failed[unit] = Failed(
             unit=unit,
             what=str(event["what"]),
@@ -216,6 +218,7 @@ class Track:
             hint=event["hint"] and str(event["hint"]),
             time=event["time"],
         )
+        self.in_hand.pop(unit, None)
         self.sessions[-1].failed += 1
 
     def _incident(self, event: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from mlfs_dask.dashboard.measured import Measured
 from mlfs_dask.dashboard.pace import seconds_between
 from mlfs_dask.dashboard.stages import Fold, Stage, folds_of, stages_of
 from mlfs_dask.dashboard.track import Failed, Incident, Planned, Session, Track
-from mlfs_dask.errors import RunFolderError
+from mlfs_dask.errors import MlfsError, RunFolderError
 from mlfs_dask.jobs.manifest import saved_job
 from mlfs_dask.jobs.results import Run, read_unit
 from mlfs_dask.jobs.rundir import RunFolder
@@ -169,9 +169,12 @@ class RunReader:
 
     @cached_property
     def _units(self) -> dict[str, Unit]:
-        """All units by id."""
+        """All units by id; none where the job was damaged, which is no reason to hide the rest."""
         datasets = [dataset["name"] for dataset in self._run.manifest["datasets"]]
-        return {unit.id: unit for unit in units_of(saved_job(self._folder), datasets)}
+        try:
+            return {unit.id: unit for unit in units_of(saved_job(self._folder), datasets)}
+        except MlfsError:
+            return {}
 
     def _view(
         self, state: dict[str, Any], owner: dict[str, Any] | None, points: Sequence[Point]
@@ -194,7 +197,9 @@ class RunReader:
             total=total,
             failed=len(failures),
             seconds_left=track.left(max(done, len(track.done)), total) if running else None,
-            seconds_taken=sum(seconds_between(each.started, each.last) for each in sessions),
+            seconds_taken=_seconds_taken(
+                sessions, str(state.get("updated", "")) if running else ""
+            ),
             created=self._run.manifest["created"],
             updated=str(state.get("updated", "")),
             datasets=tuple(_sizes(each) for each in self._run.manifest["datasets"]),
@@ -223,6 +228,14 @@ class RunReader:
             _refuse_link(self._folder.unit_file(unit))
             self._results[unit] = read_unit(self._folder, unit)
         return self._results[unit]
+
+
+def _seconds_taken(sessions: Sequence[Session], updated: str) -> float:
+    """Time of all sessions, the newest first; one that runs is told of by its state too."""
+    taken = sum(seconds_between(each.started, each.last) for each in sessions)
+    if sessions and updated:
+        taken += seconds_between(sessions[0].last, updated)
+    return taken
 
 
 def _sizes(dataset: dict[str, Any]) -> dict[str, Any]:

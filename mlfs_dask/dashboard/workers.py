@@ -41,7 +41,7 @@ class WorkerNow(Struct, frozen=True, kw_only=True):
 
 
 class LostWorker(Struct, frozen=True, kw_only=True):
-    """A worker that went without saying so: when, which, with how many tasks in hand."""
+    """A worker that went in the middle of its work: when, which, with how many tasks in hand."""
 
     time: str
     address: str
@@ -104,9 +104,9 @@ class Watch:
         """
         if not isinstance(message, dict) or message.get("action") != "remove-worker":
             return
-        if not message.get("expected", False):
+        tasks = len(message.get("processing-tasks") or ())
+        if tasks and not message.get("expected", False):
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            tasks = len(message.get("processing-tasks") or ())
             lost = LostWorker(time=now, address=str(message.get("worker", "")), tasks=tasks)
             self._lost.appendleft(lost)
 
