@@ -47,7 +47,7 @@ class Served:
             connection.close()
         return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, text)
 
-    def until(self, path, condition, seconds=60):
+    def until(self, path, condition, seconds=20):
         """Ask again and again until the answer is as wanted."""
         deadline = time.monotonic() + seconds
         while not condition(answer := self.get(path)):
