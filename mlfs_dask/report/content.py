@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mlfs_dask.jobs.results import Run
 from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.jobs.summary import Planted, Point, planted_truth
+from mlfs_dask.report.alike import AlikeOf, alike_tables
 from mlfs_dask.report.curves import CurvesOf, curve_groups
+from mlfs_dask.report.downloads import Download, files_of, points_link
 from mlfs_dask.report.facts import Facts, read_facts
 from mlfs_dask.report.progress import Progress, read_progress
 from mlfs_dask.report.selected import SelectedOf, selected_features
@@ -39,10 +42,13 @@ class RunContent:
     planted: list[Planted]
     selected: list[SelectedOf]
     more_selected: int
+    alike: list[AlikeOf]
     stability: list[StabilityTable]
     versions: dict[str, str]
     digest: str
     outputs: dict[str, str]
+    points_csv: str
+    files: list[Download]
 
     @property
     def sections(self) -> list[tuple[str, str]]:
@@ -54,6 +60,7 @@ class RunContent:
             ("enough", "Best points, and how many features are enough", self.best),
             ("tests", "Tests of significance", self.tests),
             ("selected", "Selected features", self.selected),
+            ("alike", "Agreement between methods", self.alike),
             ("stability", "Stability over the folds", self.stability),
             ("planted", "Planted truth", self.planted),
             ("warnings", "Warnings, incidents and notes", self.has_warnings),
@@ -69,7 +76,9 @@ class RunContent:
         return bool(progress.failures or progress.incidents or progress.notes)
 
 
-def read_content(run: Run, points: Sequence[Point], number: int = 1) -> RunContent:
+def read_content(
+    run: Run, points: Sequence[Point], number: int = 1, target: Path | None = None
+) -> RunContent:
     """Gather what a report shows of a run.
 
     Parameters
@@ -80,6 +89,8 @@ def read_content(run: Run, points: Sequence[Point], number: int = 1) -> RunConte
         All its points.
     number
         Position in the report, from 1.
+    target
+        Where the report will lie; None: in the folder of the run.
     """
     found, more_findings = findings(run, points)
     drawn, more_curves = curve_groups(run, points)
@@ -102,8 +113,11 @@ def read_content(run: Run, points: Sequence[Point], number: int = 1) -> RunConte
         planted=planted_truth(run),
         selected=selected,
         more_selected=more_selected,
+        alike=alike_tables(run, points),
         stability=stability_tables(run, points),
         versions=run.manifest["versions"],
         digest=run.manifest["job_digest"],
         outputs=RunFolder(run.path).read_state().get("outputs", {}),
+        points_csv=points_link(points),
+        files=files_of(run, target),
     )

@@ -19,20 +19,23 @@ from mlfs_dask.report.compare import compare_runs
 from mlfs_dask.report.content import read_content
 
 
-def render_report(runs: Sequence[Run]) -> str:
+def render_report(runs: Sequence[Run], target: Path | None = None) -> str:
     """HTML of a report; several runs are compared first.
 
     Parameters
     ----------
     runs
         Runs with results, at least one.
+    target
+        Where the report will lie, for links to files of the runs; None: in the folder of the first.
     """
     environment = make_environment("mlfs_dask.report")
+    place = runs[0].path / "report.html" if target is None else target
     points = [curve_points(run) for run in runs]
     return environment.get_template("report.html").render(
         comparison=compare_runs(runs, points) if len(runs) > 1 else None,
         runs=[
-            read_content(run, its, number)
+            read_content(run, its, number, place)
             for number, (run, its) in enumerate(zip(runs, points, strict=True), start=1)
         ],
         version=__version__,
@@ -78,7 +81,7 @@ def write_report(runs: Sequence[Run], target: Path) -> None:
     MachineError
         The disk is full or refuses.
     """
-    write_bytes(target, render_report(runs).encode())
+    write_bytes(target, render_report(runs, target).encode())
 
 
 def _printable(value: Any) -> Any:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from mlfs_dask.jobs.results import Run
 from mlfs_dask.report import verdicts, words
 from mlfs_dask.report.critical_difference import Diagram, critical_difference_diagram
+from mlfs_dask.report.downloads import csv_link
 
 _ROWS_SHOWN: Final = 12
 _PAIRS_SHOWN: Final = 60
@@ -68,6 +69,7 @@ class Comparison:
     more_pairs: int
     cautions: tuple[str, ...]
     diagram: Diagram | None
+    csv: str
 
     @property
     def drawing(self) -> Markup:
@@ -177,6 +179,22 @@ def _comparison(document: dict[str, Any], compare: dict[str, Any]) -> Comparison
         more_pairs=max(0, len(pairs) - _PAIRS_SHOWN),
         cautions=tuple(verdicts.caution_words(document, compare)),
         diagram=draw_comparison(document),
+        csv=_csv(document) if tested else "",
+    )
+
+
+def _csv(document: dict[str, Any]) -> str:
+    """Values and ranks, a row for each row of the test and method."""
+    kept = set(_kept(document))
+    values = [(row, v) for row, v in zip(document["rows"], document["values"], strict=True)]
+    ranked = zip((pair for pair in values if pair[0] in kept), document["ranks"], strict=True)
+    return csv_link(
+        ("row", "method", "value", "rank", "average_rank"),
+        [
+            (row, document["methods"][j], of_row[j], ranks[j], document["average_ranks"][j])
+            for (row, of_row), ranks in ranked
+            for j in range(len(ranks))
+        ],
     )
 
 

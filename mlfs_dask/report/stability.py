@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mlfs_dask.jobs.agreement import Agreement, AgreementAt, agreement, counts_to_compare
 from mlfs_dask.jobs.results import Run
 from mlfs_dask.jobs.spec import BASELINE
 from mlfs_dask.jobs.summary import Point, datasets_of
 from mlfs_dask.report import words
+from mlfs_dask.report.downloads import csv_link
 from mlfs_dask.report.selected import final_and_folds, selections_by_selector
 
 
@@ -33,6 +35,7 @@ class StabilityTable:
     counts: tuple[int, ...]
     rows: tuple[StabilityRow, ...]
     has_own: bool
+    csv: str
 
 
 def stability_tables(run: Run, points: Sequence[Point]) -> list[StabilityTable]:
@@ -69,7 +72,17 @@ def _stability(dataset: str, counts: Sequence[int], found: dict[str, Agreement])
         counts=tuple(used),
         rows=tuple(_row(selector, agreed, used) for selector, agreed in found.items()),
         has_own=any(agreed.own is not None for agreed in found.values()),
+        csv=_csv(dataset, found),
     )
+
+
+def _csv(dataset: str, found: dict[str, Agreement]) -> str:
+    rows: list[tuple[Any, ...]] = []
+    for selector, agreed in found.items():
+        rows += [(dataset, selector, at.k, at.jaccard, at.kuncheva) for at in agreed.at]
+        if agreed.own is not None:
+            rows.append((dataset, selector, "own", agreed.own.jaccard, None))
+    return csv_link(("dataset", "selector", "k", "jaccard", "kuncheva"), rows)
 
 
 def _row(selector: str, agreed: Agreement, counts: Sequence[int]) -> StabilityRow:
