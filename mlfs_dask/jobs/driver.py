@@ -133,7 +133,7 @@ class Driver:
 
         if client is not None:
             share = Share(priority=run.priority, most=run.most_at_once)
-            return OnClient(client, self, self._session, share)
+            return OnClient(client, self, self._session, self._folder.path, share)
         return LocalProcesses(
             plan.workers, run.memory_per_worker, self, self._session, self._folder.path
         )

@@ -30,10 +30,8 @@ class LocalProcesses(OnClient):
         Number of processes.
     memory_per_worker
         For example ``"4 GiB"``; by default an equal share of the machine's.
-    listener, session
+    listener, session, run
         As in `OnClient`.
-    run
-        Folder of the run, for its page.
     """
 
     def __init__(
@@ -44,9 +42,8 @@ class LocalProcesses(OnClient):
         session: str,
         run: Path,
     ) -> None:
-        super().__init__(None, listener, session)
+        super().__init__(None, listener, session, run)
         self._wanted = n_workers
-        self._run = run
         self._memory_limit = parse_bytes(memory_per_worker) if memory_per_worker else "auto"
         plural = "" if n_workers == 1 else "es"
         self.description = f"on {n_workers} worker process{plural} of this machine"

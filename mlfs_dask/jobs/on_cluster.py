@@ -13,7 +13,7 @@ import queue
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from types import TracebackType
@@ -25,6 +25,7 @@ from msgspec import Struct
 from mlfs_dask.errors import RunInterruptedError
 from mlfs_dask.graphs.executor import OnCluster
 from mlfs_dask.jobs.backends import Listener
+from mlfs_dask.jobs.handed import fetch_outcome, forget, run_stowed_task, sees_run, stow
 from mlfs_dask.jobs.sizes import show_bytes
 from mlfs_dask.jobs.spread import is_worth_it, lost_with_the_cluster, run_spread
 from mlfs_dask.jobs.steps import Steps
@@ -32,10 +33,10 @@ from mlfs_dask.jobs.work import (
     Outcome,
     Task,
     describe,
-    run_whole_task,
     stop_session,
     topic_of,
 )
+from mlfs_dask.storage.places import Place
 
 _QUEUED_PER_THREAD: Final = 2
 _COUNT_SECONDS: Final = 2.0
@@ -43,6 +44,7 @@ _LOOK_SECONDS: Final = 0.2
 _YOUNG_SECONDS: Final = 60.0
 _STILL_SECONDS: Final = 20.0
 _MOST_ALONE: Final = 2
+_KEPT_MESSAGES: Final = 100
 _LOG = logging.getLogger(__name__)
 
 
@@ -80,6 +82,8 @@ class OnClient:
         The coordinator.
     session
         As in the tasks.
+    run
+        The run folder, for what is too large to travel with a task.
     share
         How much of the cluster the run may have.
 
@@ -91,8 +95,9 @@ class OnClient:
     """
 
     def __init__(
-        self, client: Any, listener: Listener, session: str, share: Share | None = None
+        self, client: Any, listener: Listener, session: str, run: Place, share: Share | None = None
     ) -> None:
+        self._run = run
         self._given = client
         self._client: Any = None
         self._stack = ExitStack()
@@ -109,15 +114,15 @@ class OnClient:
         self._n_workers = self._n_threads = 0
         self._counted = self._told_to_stop = -math.inf
         self._memory: dict[str, int] = {}
+        self._messages = 0
         self.description = "on a Dask cluster"
         self.page = ""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._client = stack.enter_context(self._connect(stack))
-            self._client.subscribe_topic(topic_of(self._session), self._on_steps)
-            self._client.subscribe_topic("all", self._on_event)
-            self._client.subscribe_topic("worker-restart-memory", self._on_memory)
+            for topic, handler in self._topics.items():
+                self._client.subscribe_topic(topic, handler)
             self._stack = stack.pop_all()
         return self
 
@@ -137,10 +142,28 @@ class OnClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._tasks and self._client.status == "running":
-            self._stop_workers()  # left behind by an error: a worker must not go on for nobody
+        if self._client.status == "running":
+            if self._tasks:  # left behind by an error: a worker must not go on for nobody
+                self._stop_workers()
+            for topic in self._topics:
+                self._client.unsubscribe_topic(topic)
+            self._forget_steps()
         self._tasks.clear()
+        forget(self._run)
         self._stack.__exit__(kind, error, trace)
+
+    @property
+    def _topics(self) -> dict[str, Callable[[tuple[float, Any]], None]]:
+        """What the scheduler tells of, and who takes it."""
+        return {
+            topic_of(self._session): self._on_steps,
+            "all": self._on_event,
+            "worker-restart-memory": self._on_memory,
+        }
+
+    def _forget_steps(self) -> None:
+        """Have the scheduler drop the steps it passed on, which it would keep while it lives."""
+        self._client.run_on_scheduler(_truncate, topic=topic_of(self._session))
 
     def _on_steps(self, event: tuple[float, Any]) -> None:
         self._inbox.put(("steps", event[1]))
@@ -193,11 +216,16 @@ class OnClient:
             future = run_spread(task, executor, self._tell, self._is_told_to_stop)
             self._spread.add(key)
         else:
+            task = stow(task, self._run, self._is_seen)
             future = self._client.submit(
-                run_whole_task, task, key=key, pure=False, priority=priority
+                run_stowed_task, task, key=key, pure=False, priority=priority
             )
         self._tasks[key] = (task, future)
         future.add_done_callback(lambda future: self._inbox.put(("ended", (key, future))))
+
+    def _is_seen(self) -> bool:
+        seen = self._client.run(sees_run, str(self._run.absolute()), on_error="return")
+        return all(answer is True for answer in seen.values())
 
     def _tell(self, steps: Steps) -> None:
         self._inbox.put(("steps", [msgspec.to_builtins(steps)]))
@@ -226,8 +254,7 @@ class OnClient:
             except queue.Empty:
                 continue
             if kind == "steps":
-                for steps in content:
-                    self._listener.steps(msgspec.convert(steps, Steps))
+                self._take_steps(content)
             elif kind == "memory":
                 self._memory[content["worker"]] = content["rss"]
             elif kind == "lost":
@@ -239,6 +266,13 @@ class OnClient:
                 yield from self._outcomes(*content)
                 return
 
+    def _take_steps(self, message: list[dict[str, Any]]) -> None:
+        for steps in message:
+            self._listener.steps(msgspec.convert(steps, Steps))
+        self._messages += 1
+        if self._messages % _KEPT_MESSAGES == 0:
+            self._forget_steps()
+
     def _outcomes(self, key: str, future: Any) -> list[Outcome]:
         from distributed import KilledWorker
 
@@ -248,7 +282,7 @@ class OnClient:
             return self._outcomes_of_spread(task, future.result())
         alone, self._alone = self._alone, False
         try:
-            outcomes: list[Outcome] = future.result()
+            outcomes: list[Outcome] = [fetch_outcome(outcome) for outcome in future.result()]
         except CancelledError as error:  # nobody here cancels what is still among the tasks
             raise _cluster_lost() from error
         except Exception as error:  # the task itself catches what its units raise
@@ -314,7 +348,7 @@ class OnClient:
                 continue
             task, future = self._tasks[key]
             renewed = self._listener.renewed(task)
-            if renewed.decided != task.decided:
+            if task.handed or renewed.decided != task.decided:
                 del self._tasks[key]
                 future.cancel()
                 self._send(renewed)
@@ -332,6 +366,11 @@ class OnClient:
         """Tell the workers there are; others may come and get tasks, so once is not enough."""
         self._told_to_stop = time.monotonic()
         self._client.run(stop_session, self._session, wait=False, on_error="ignore")
+
+
+def _truncate(dask_scheduler: Any, topic: str) -> None:
+    """Runs in the scheduler, which has no public way to do that."""
+    dask_scheduler._broker.truncate(topic)
 
 
 def _seconds() -> float:

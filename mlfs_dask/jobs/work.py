@@ -11,6 +11,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, Self
 
 import msgspec
@@ -46,6 +47,9 @@ class Task(Struct, frozen=True, kw_only=True):
         Id of a select unit done before -> what it selected.
     decided
         Id of a select unit -> records of what it decided before it was interrupted.
+    run, handed
+        Path or address of the run folder, and of the file there that holds `selected` and
+        `decided`, if they are large; see `mlfs_dask.jobs.handed`.
     """
 
     name: str
@@ -55,6 +59,8 @@ class Task(Struct, frozen=True, kw_only=True):
     units: tuple[Unit, ...]
     selected: dict[str, Selected] = field(default_factory=dict)
     decided: dict[str, tuple[dict[str, Any], ...]] = field(default_factory=dict)
+    run: str = ""
+    handed: str = ""
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -107,6 +113,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
         Host and process that did it.
     notes
         What to know about it: the road taken, warnings.
+    handed
+        File in the run folder that holds the payload, if it is large.
     """
 
     unit: Unit
@@ -115,6 +123,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     seconds: float
     worker: str
     notes: tuple[str, ...] = ()
+    handed: str = ""
 
 
 def run_task(
@@ -158,19 +167,31 @@ def run_task(
         yield _outcome(unit, started, result=result, notes=tuple(dict.fromkeys(notes)))
 
 
-def run_whole_task(task: Task) -> list[Outcome]:
-    """Do the units of a task on a Dask worker; its steps are sent as events of the session.
+@contextmanager
+def tells_steps(task: Task) -> Iterator[Callable[[Steps], None]]:
+    """What sends the steps of a task from a Dask worker, as events of its session.
 
     Parameters
     ----------
     task
-        What to do.
+        The one in hand.
     """
     from distributed import get_worker
 
     worker, topic = get_worker(), topic_of(task.session)
     with StepSender(lambda steps: worker.log_event(topic, steps)) as tell:
-        return list(run_task(task, tell, lambda: task.session in _stopped))
+        yield tell
+
+
+def stopped(task: Task) -> bool:
+    """Whether this process shall leave a task off; see `stop_session`.
+
+    Parameters
+    ----------
+    task
+        The one in hand.
+    """
+    return task.session in _stopped
 
 
 def topic_of(session: str) -> str:
