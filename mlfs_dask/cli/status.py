@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -72,6 +73,11 @@ def _print_state(folder: RunFolder, state: dict[str, Any]) -> None:
         f"{folder.id}: {state['state']}{by}, {progress['done']} of {progress['total']} units, "
         f"updated {state.get('updated', 'never')}\n"
     )
+    if state.get("waiting"):
+        click.echo(
+            f"waiting for blocks of {', '.join(state['waiting'])}: `mlfs data append STORE FILE` "
+            "adds one, --close ends it\n"
+        )
     if state.get("message"):
         click.echo(f"{state['message']}\n")
 
@@ -97,7 +103,16 @@ def _decisions(item: InHand, run: Run) -> str:
     feature = item.last.get("feature")
     names = run.datasets[item.dataset]["features"] if item.dataset is not None else ()
     last = f", last {names[feature]!r}" if isinstance(feature, int) and feature < len(names) else ""
-    return f"{item.decided} decisions{last}, at {item.time}"
+    return f"{item.decided} decisions{last}, at {item.time}{_selected(item, names)}"
+
+
+def _selected(item: InHand, names: Sequence[str]) -> str:
+    """The subset so far: the features that came last, as far as they fit a few lines."""
+    if item.subset is None:
+        return ""
+    shown = [names[f] if f < len(names) else f"feature {f}" for f in item.subset[-_SHOWN:]]
+    more = f"... {', '.join(shown)}" if len(item.subset) > _SHOWN else ", ".join(shown)
+    return f"\n  selected so far, {len(item.subset)} features: {more}"
 
 
 def _print_tracebacks(folder: RunFolder, history: History) -> None:

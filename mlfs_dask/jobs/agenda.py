@@ -2,7 +2,8 @@
 
 A selection and the curves that judge it make one task while that is short; long units stand alone,
 so that they spread over the workers and little is lost with one. Very short chains share a task. A
-curve that needs two selections stands apart from both.
+curve that needs two selections stands apart from both. What follows a growing store stands alone
+and comes before everything else on its data set.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Agenda:
         Ids of the units that are finished.
     failed
         Ids of units that failed before and are not tried again; nor is what judges them.
+    ahead
+        Units that all others of their data sets wait for.
 
     Attributes
     ----------
@@ -54,12 +57,18 @@ class Agenda:
         sizes: Mapping[str, Sizes],
         done: Iterable[str] = (),
         failed: Iterable[str] = (),
+        ahead: Sequence[Unit] = (),
     ) -> None:
         self._done = set(done)
         self._failed = set(failed)
+        self._ahead: dict[str, set[str]] = {}
+        for unit in ahead:
+            self._ahead.setdefault(unit.dataset, set()).add(unit.id)
         settled = self._done | self._failed
         cost = {unit.id: seconds(job, unit, sizes[unit.dataset]) for unit in units}
-        groups = _grouped([unit for unit in units if unit.id not in settled], cost)
+        groups: list[tuple[Unit, ...]] = []
+        for left in self._parted([unit for unit in units if unit.id not in settled]):
+            groups += _grouped(left, cost)
         weight = {id(group): sum(cost[unit.id] for unit in group) for group in groups}
         self.groups = sorted(groups, key=lambda group: -weight[id(group)])
         self._cost = cost
@@ -67,6 +76,25 @@ class Agenda:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def _parted(self, units: Sequence[Unit]) -> list[list[Unit]]:
+        """Units that may share tasks: those that come ahead don't, nor those that wait for them."""
+        parts: dict[str, list[Unit]] = {}
+        for unit in units:
+            ahead = self._ahead.get(unit.dataset, set())
+            key = "" if not ahead else unit.id if unit.id in ahead else f"on {unit.dataset}"
+            parts.setdefault(key, []).append(unit)
+        return list(parts.values())
+
+    def add(self, unit: Unit) -> None:
+        """Have a unit done once more, by itself.
+
+        Parameters
+        ----------
+        unit
+            Handed out before, and not finished.
+        """
+        self._waiting.append((unit,))
 
     def next(self) -> tuple[Unit, ...] | None:
         """Units of the next task that is ready; None if none is (or none is left)."""
@@ -106,10 +134,11 @@ class Agenda:
         return all(self._is_known(unit, own) for unit in group)
 
     def _is_known(self, unit: Unit, own: set[str]) -> bool:
-        return all(
-            needed.id in own or needed.id in self._done or needed.id in self._failed
-            for needed in unit.needs
-        )
+        ahead = self._ahead.get(unit.dataset, set())
+        needed = {needed.id for needed in unit.needs} - own
+        if unit.id not in ahead:
+            needed |= ahead
+        return needed <= self._done | self._failed
 
 
 def _grouped(units: Sequence[Unit], cost: Mapping[str, float]) -> list[tuple[Unit, ...]]:

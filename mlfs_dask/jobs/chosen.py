@@ -67,7 +67,7 @@ def dataset_in_run(run: Run, dataset: Dataset) -> str:
         The run was made on other data.
     """
     known: list[dict[str, Any]] = run.manifest["datasets"]
-    same = [entry["name"] for entry in known if entry.get("digest") == dataset.digest]
+    same = [entry["name"] for entry in known if entry.get("digest") in dataset.chain]
     if same:
         return dataset.name if dataset.name in same else str(same[0])
     were = ", ".join(f"{e['name']} ({str(e.get('digest'))[:_DIGITS_SHOWN]}...)" for e in known)
@@ -149,8 +149,7 @@ def chosen_features(run: Run, selector: str, dataset: str, top: Top) -> IntArray
 def _count(run: Run, dataset: str, top: int | float, n_ranked: int) -> int:
     count = top
     if isinstance(top, float):
-        n_features = next(e["n_features"] for e in run.manifest["datasets"] if e["name"] == dataset)
-        count = count_of_share(top, n_features)
+        count = count_of_share(top, len(run.datasets[dataset]["features"]))
     if not 1 <= count <= n_ranked:
         raise InputError(
             f"top = {top}: expected 1 to {n_ranked}, the number of features ranked on {dataset}",

@@ -22,12 +22,18 @@ from mlfs_dask.jobs.driver import Driver
 from mlfs_dask.jobs.inputs import keep_files
 from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.lease import Lease, own
-from mlfs_dask.jobs.manifest import check_manifest, describe_dataset, make_manifest, saved_job
+from mlfs_dask.jobs.manifest import (
+    check_manifest,
+    describe_dataset,
+    make_manifest,
+    saved_digests,
+    saved_job,
+)
 from mlfs_dask.jobs.order import Finished, Order, interrupted_error
 from mlfs_dask.jobs.plan import make_plan
 from mlfs_dask.jobs.progress import Progress, Silent
 from mlfs_dask.jobs.replay import Replay
-from mlfs_dask.jobs.rundir import RunFolder, write_bytes, write_json
+from mlfs_dask.jobs.rundir import RunFolder, all_runs, write_bytes, write_json
 from mlfs_dask.jobs.shapes import read_manifest
 from mlfs_dask.storage.atomic import PatientFile, machine_faults, make_parent
 from mlfs_dask.storage.dataset import Dataset
@@ -67,8 +73,7 @@ def run_job(order: Order) -> Finished:
     MachineError
         The disk is full or refuses; what is finished is kept.
     """
-    datasets = open_datasets(order.job, order.file)
-    folder = _choose_folder(order, datasets)
+    folder, datasets = _choose_folder(order, open_datasets(order.job, order.file))
     return _run(folder, order, datasets, retry_failed=True)
 
 
@@ -85,8 +90,7 @@ def prepare_run(order: Order) -> RunFolder:
     JobFileError, PlanError, NotFoundError, StoreError, RunFolderError, MachineError
         As in `run_job`.
     """
-    datasets = open_datasets(order.job, order.file)
-    folder = _choose_folder(order, datasets)
+    folder, datasets = _choose_folder(order, open_datasets(order.job, order.file))
     if _is_finished(folder) or (folder.exists and folder.owner() is not None):
         return folder
     make_plan(order.job, datasets, runs=order.runs)
@@ -160,7 +164,7 @@ def resume_run(
         progress=progress or Silent(),
         client=client,
     )
-    datasets = open_datasets(job, order.file)
+    datasets = open_datasets(job, order.file, saved_digests(folder))
     return _run(folder, order, datasets, retry_failed=retry_failed, chain=chain)
 
 
@@ -210,15 +214,45 @@ def _is_finished(folder: RunFolder) -> bool:
     return folder.read_state()["state"] == "done" and folder.results.is_file()
 
 
-def _choose_folder(order: Order, datasets: Sequence[Dataset]) -> RunFolder:
+def _choose_folder(
+    order: Order, datasets: Sequence[Dataset]
+) -> tuple[RunFolder, Sequence[Dataset]]:
+    """The folder of a job on these data, and the data as they were when its run began."""
     digest = job_digest(order.job, [(dataset.name, dataset.digest) for dataset in datasets])
     first = order.runs / run_id(order.job.name, digest)
-    if not order.force or not RunFolder(first).exists:
-        return RunFolder(first)
+    if not order.force:
+        begun = None if RunFolder(first).exists else _begun_earlier(order, datasets)
+        return begun or (RunFolder(first), datasets)
+    if not RunFolder(first).exists:
+        return RunFolder(first), datasets
     number = 2
     while (path := first.with_name(f"{first.name}-{number}")).exists():
         number += 1
-    return RunFolder(path)
+    return RunFolder(path), datasets
+
+
+def _begun_earlier(
+    order: Order, datasets: Sequence[Dataset]
+) -> tuple[RunFolder, Sequence[Dataset]] | None:
+    """The run that follows these data since they had fewer blocks; the latest if there are more."""
+    if not any(order.job.follows(dataset.name) for dataset in datasets):
+        return None
+    found = []
+    for folder in all_runs(order.runs):
+        manifest = read_manifest(folder.manifest)
+        entries = [(entry["name"], entry["digest"]) for entry in manifest["datasets"]]
+        names = [dataset.name for dataset in datasets]
+        if manifest["name"] != order.job.name or [name for name, _ in entries] != names:
+            continue
+        on_chain = all(
+            digest in dataset.chain for (_, digest), dataset in zip(entries, datasets, strict=True)
+        )
+        if on_chain and folder.id == run_id(order.job.name, job_digest(order.job, entries)):
+            found.append((manifest["created"], folder))
+    if not found:
+        return None
+    _, folder = max(found, key=lambda item: item[0])
+    return folder, open_datasets(order.job, order.file, saved_digests(folder))
 
 
 def _create(folder: RunFolder, order: Order, datasets: Sequence[Dataset]) -> None:

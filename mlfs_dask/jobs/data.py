@@ -25,7 +25,9 @@ from mlfs_dask.jobs.spec import Job, Method, Prefilter, Select
 from mlfs_dask.storage.dataset import Dataset, open_dataset
 
 
-def open_datasets(job: Job, file: str = "job") -> list[Dataset]:
+def open_datasets(
+    job: Job, file: str = "job", digests: Sequence[str] | None = None
+) -> list[Dataset]:
     """Open all data sets of a job and check that the job can run on them.
 
     Parameters
@@ -34,6 +36,8 @@ def open_datasets(job: Job, file: str = "job") -> list[Dataset]:
         Resolved job.
     file
         Name of the job file, for messages.
+    digests
+        What each was when a run began: blocks of features that were appended since are left out.
 
     Raises
     ------
@@ -42,7 +46,9 @@ def open_datasets(job: Job, file: str = "job") -> list[Dataset]:
     JobFileError
         The job asks for what a data set cannot give.
     """
-    datasets = [open_dataset(store) for store in job.data.stores]
+    stores = job.data.stores
+    begun = [None] * len(stores) if digests is None else digests
+    datasets = [open_as_begun(*each) for each in zip(stores, begun, strict=True)]
     problems = Problems(file)
     seen: dict[str, str] = {}
     for dataset in datasets:
@@ -60,6 +66,22 @@ def open_datasets(job: Job, file: str = "job") -> list[Dataset]:
                 problems.unknown_name(f"{place}.datasets", name, "data set", seen)
     problems.check()
     return datasets
+
+
+def open_as_begun(store: str, digest: str | None) -> Dataset:
+    """A store as it was, or as it is where it never was so.
+
+    Parameters
+    ----------
+    store
+        Path or name.
+    digest
+        Its digest then; None: as it is.
+    """
+    dataset = open_dataset(store)
+    if digest in dataset.chain[:-1]:
+        return open_dataset(dataset.path, digest)
+    return dataset
 
 
 def _check_dataset(job: Job, dataset: Dataset, problems: Problems) -> None:

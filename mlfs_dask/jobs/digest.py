@@ -55,6 +55,9 @@ def job_digest(job: Job, datasets: Sequence[tuple[str, str]]) -> str:
     """
     resolved = job.resolved()
     del resolved["run"], resolved["data"]["store"], resolved["sweep"]
+    for select in resolved["select"]:
+        if not select["follow"]:  # a job that says nothing of it is the one it was before
+            del select["follow"]
     for key, file in job.files.items():
         resolved["files"][key] = file.sha256
         *tables, last = key.split(".")

@@ -21,6 +21,7 @@ from mlfs_dask.jobs.cancel import cancel_flag, clear_cancel
 from mlfs_dask.jobs.data import names
 from mlfs_dask.jobs.digest import versions
 from mlfs_dask.jobs.estimate import Sizes
+from mlfs_dask.jobs.feeds import Feeds, followed
 from mlfs_dask.jobs.interrupt import StopRequest, stop_on_signals
 from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.order import Finished, Order, interrupted_error
@@ -37,6 +38,7 @@ from mlfs_dask.storage.dataset import Dataset
 
 _LOG = logging.getLogger(__name__)
 _STATE_SECONDS: Final = 1.0
+_WAIT_SECONDS: Final = 0.2
 
 
 class Driver:
@@ -76,6 +78,7 @@ class Driver:
         self._guard = guard
         self._broken_off = broken_off
         self._units = units_of(order.job, names(datasets))
+        self._feeds = Feeds(folder, journal, followed(order.job, self._units, datasets, replay))
         self._sizes = {dataset.name: Sizes.of(dataset) for dataset in datasets}
         self._addresses = {d.name: Address(d.path, d.digest) for d in datasets}
         self._done = replay.done
@@ -110,7 +113,14 @@ class Driver:
         MachineError
             The disk is full or refuses.
         """
-        agenda = Agenda(self._order.job, self._units, self._sizes, self._done, self._failures)
+        agenda = Agenda(
+            self._order.job,
+            self._units,
+            self._sizes,
+            self._done,
+            self._failures,
+            self._feeds.units,
+        )
         try:
             self._write_state("running")
             self._say_start(plan)
@@ -150,15 +160,30 @@ class Driver:
                 total=len(self._units),
                 where=backend.description,
             )
+            self._feeds.take(self._feeds.names)
             while True:
                 while not self.should_stop() and backend.has_room and (units := agenda.next()):
                     n_tasks = 1 + agenda.n_ready() + backend.n_in_flight
                     backend.submit(self._task(units), agenda.seconds(units), n_tasks)
-                if backend.n_in_flight == 0:
+                if backend.n_in_flight == 0 and not self._is_to_wait():
                     return
-                for outcome in backend.collect():
+                for outcome in backend.collect() if backend.n_in_flight else ():
+                    if self._feeds.has_to_wait(outcome):
+                        continue
                     self._commit(outcome)
                     agenda.finish(outcome.unit, failed=outcome.payload is None)
+                self._feeds.take(self._feeds.waiting)
+                for unit in self._feeds.awake():
+                    agenda.add(unit)
+
+    def _is_to_wait(self) -> bool:
+        """Wait a little for a block; false if nobody waits for one or the run shall stop."""
+        if self.should_stop() or not self._feeds.waiting:
+            return False
+        if self._feeds.begin_to_wait():
+            self._write_state("running", waiting=self._feeds.waiting)
+        time.sleep(_WAIT_SECONDS)
+        return True
 
     def should_stop(self) -> bool:
         """Whether a signal came or somebody cancelled the run."""
@@ -229,7 +254,10 @@ class Driver:
             name=str(self._n_tasks),
             session=self._session,
             job=part_for(self._order.job, units),
-            addresses={unit.dataset: self._addresses[unit.dataset] for unit in units},
+            addresses={
+                unit.dataset: self._feeds.give(unit) or self._addresses[unit.dataset]
+                for unit in units
+            },
             units=units,
             selected={
                 unit_id: Selected.of(read_unit(self._folder, unit_id))

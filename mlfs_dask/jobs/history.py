@@ -66,6 +66,9 @@ class InHand(Struct, frozen=True, kw_only=True):
         How many decisions are journaled.
     last
         The last of them.
+    subset
+        Features that are selected so far, in order of arrival; None where the selector does not
+        decide feature by feature.
     worker, time
         Who made it, and when.
     """
@@ -75,6 +78,7 @@ class InHand(Struct, frozen=True, kw_only=True):
     dataset: str | None
     decided: int
     last: dict[str, Any]
+    subset: tuple[int, ...] | None
     worker: str
     time: str
 
@@ -109,22 +113,50 @@ def read_history(folder: RunFolder) -> History:
     failures: dict[str, FailedUnit] = {}
     incidents: dict[str, Incident] = {}
     steps: dict[str, dict[str, Any]] = {}
+    subsets: dict[str, tuple[int, ...]] = {}
     for event, _ in iter_journal(folder.journal):
         kind, unit = event["event"], event.get("unit", "")
         if kind == "incident" or _is_a_break(event):
             incidents[event["message"]] = Incident(time=event["time"], message=event["message"])
         elif kind == "step":
             steps[unit] = event
+            if event["first"] == 0:
+                subsets.pop(unit, None)
+            for record in event["decided"]:
+                if "kept" in record:
+                    subsets[unit] = subset_after(subsets.get(unit, ()), record)
         elif kind in ("unit", "failed"):
             steps.pop(unit, None)
+            subsets.pop(unit, None)
             failures.pop(unit, None)
         if kind == "failed":
             failures[unit] = FailedUnit(**{key: event[key] for key in FailedUnit.__struct_fields__})
     return History(
         failures=tuple(failures.values()),
         incidents=tuple(incidents.values()),
-        in_hand=_in_hand(folder, steps),
+        in_hand=_in_hand(folder, steps, subsets),
     )
+
+
+def subset_after(members: tuple[int, ...], record: dict[str, Any]) -> tuple[int, ...]:
+    """The features selected after one more decision of a selector of a stream.
+
+    Parameters
+    ----------
+    members
+        Selected before, in order of arrival.
+    record
+        The decision: an entry of ``path``.
+
+    Examples
+    --------
+    >>> subset_after((4, 7), {"feature": 9, "kept": True, "features": [4]})
+    (7, 9)
+    """
+    if not record["kept"]:
+        return members
+    gone = record.get("features", ())
+    return (*(member for member in members if member not in gone), record["feature"])
 
 
 def _is_a_break(event: dict[str, Any]) -> bool:
@@ -132,7 +164,9 @@ def _is_a_break(event: dict[str, Any]) -> bool:
     return event["event"] == "stop" and event.get("error") not in (None, "KeyboardInterrupt")
 
 
-def _in_hand(folder: RunFolder, steps: dict[str, dict[str, Any]]) -> tuple[InHand, ...]:
+def _in_hand(
+    folder: RunFolder, steps: dict[str, dict[str, Any]], subsets: dict[str, tuple[int, ...]]
+) -> tuple[InHand, ...]:
     units = _units_by_id(folder) if steps else {}
     return tuple(
         InHand(
@@ -141,6 +175,7 @@ def _in_hand(folder: RunFolder, steps: dict[str, dict[str, Any]]) -> tuple[InHan
             dataset=units[unit].dataset if unit in units else None,
             decided=event["first"] + len(event["decided"]),
             last=event["decided"][-1],
+            subset=subsets.get(unit),
             worker=event["worker"],
             time=event["time"],
         )

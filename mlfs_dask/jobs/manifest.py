@@ -126,7 +126,7 @@ def check_manifest(folder: RunFolder, job: Job, datasets: Sequence[Dataset]) -> 
     if not differing and digest != manifest["job_digest"]:
         differing.append(f"job: digest {manifest['job_digest'][:10]} then, {digest[:10]} now")
     names = {dataset.name: describe_dataset(dataset) for dataset in datasets}
-    if not differing and read_json(folder.datasets) != names:
+    if not differing and not _has_names(read_json(folder.datasets), names, job):
         problem = f"{folder.datasets} does not hold the names that are in the stores"
         raise RunFolderError(problem, hint=CHANGED, path=str(folder.datasets))
     if differing:
@@ -136,6 +136,30 @@ def check_manifest(folder: RunFolder, job: Job, datasets: Sequence[Dataset]) -> 
             hint="Restore them to go on, or give --force to start a new run.",
             differing=differing,
         )
+
+
+def saved_digests(folder: RunFolder) -> list[str]:
+    """Digests of the data sets of a run when it began, in the job's order.
+
+    Parameters
+    ----------
+    folder
+        A run that exists.
+    """
+    return [dataset["digest"] for dataset in read_manifest(folder.manifest)["datasets"]]
+
+
+def _has_names(kept: Any, names: dict[str, Any], job: Job) -> bool:
+    """Whether a run kept these names; of a data set that it follows more features may have come."""
+    if not isinstance(kept, dict) or kept.keys() != names.keys():
+        return False
+    for name, begun in names.items():
+        now = kept[name]
+        if job.follows(name) and isinstance(now, dict) and isinstance(now.get("features"), list):
+            now = {**now, "features": now["features"][: len(begun["features"])]}
+        if now != begun:
+            return False
+    return True
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:

@@ -14,13 +14,11 @@ from mlfs_dask.jobs.options import Option, default_label, full_params, options_o
 from mlfs_dask.jobs.problems import Problems, in_words, joined
 from mlfs_dask.jobs.sweep import Entry
 from mlfs_dask.jobs.tables import (
-    LATER,
     WRONG,
     Reader,
     fields_of,
     read_table,
     read_value,
-    refuse_later,
 )
 
 
@@ -143,7 +141,29 @@ def _read_method(
     if "label" in own:
         clean["label"] = _label(kind, clean, entry)
     _check_values(kind, method, clean["params"], entry, problems)
+    if clean.get("follow") is True:
+        _check_follow(method, clean, entry, problems)
     return clean
+
+
+def _check_follow(method: str, clean: dict[str, Any], entry: Entry, problems: Problems) -> None:
+    """Only selectors of streams can follow a store, feature by feature as they come."""
+    streams = [
+        name
+        for name in registry.names("selectors")
+        if getattr(registry.load("selectors", name), "follows_blocks", False)
+    ]
+    if method not in streams:
+        problems.add(entry.at("follow"), f"true is for {' and '.join(streams)}; leave it out")
+        return
+    for key, value, why in (
+        ("arrival", "store", "features of blocks arrive in the order of the store"),
+        ("prefilter", None, "features to come can't be ranked beforehand"),
+        ("final", True, "what follows is the selection on all rows"),
+    ):
+        given = clean["params"].get(key, clean.get(key, value))
+        if given is not WRONG and given != value:
+            problems.add(entry.at(key), f"does not go with follow = true: {why}")
 
 
 def _label(kind: registry.Kind, clean: dict[str, Any], entry: Entry) -> Any:
@@ -178,7 +198,6 @@ def _check_values(
 def _read_options(
     entry: Entry, options: Mapping[str, Option], own: list[str], problems: Problems
 ) -> dict[str, Any]:
-    later = LATER["select"] if entry.place.startswith("select.") else frozenset()
     params = {}
     for key, value in entry.raw.items():
         if key in own:
@@ -187,8 +206,6 @@ def _read_options(
             converted = read_value(options[key].hint, value, entry.at(key), problems)
             if converted is not WRONG:
                 params[key] = converted
-        elif key in later:
-            refuse_later(entry.at(key), problems)
         else:
             problems.unknown_key(entry.place, key, [*own, *options])
     return params

@@ -28,6 +28,8 @@ class Replay:
         Id of a unit in hand -> records of the decisions its selector made so far.
     failed : dict
         Id of a unit -> why it failed, unless it was done later.
+    blocks : dict
+        Name of a data set that is followed -> digests of its store with each block taken up.
     """
 
     def __init__(self) -> None:
@@ -35,6 +37,7 @@ class Replay:
         self.done: set[str] = set()
         self.decided: dict[str, list[dict[str, Any]]] = {}
         self.failed: dict[str, Failure] = {}
+        self.blocks: dict[str, list[str]] = {}
         self._files: dict[str, tuple[int, str]] = {}
 
     def __call__(self, event: dict[str, Any]) -> None:
@@ -50,6 +53,8 @@ class Replay:
             self.run = event["run"]
         elif kind == "step":
             self._step(unit, event)
+        elif kind == "block":
+            self.blocks.setdefault(event["dataset"], []).append(event["digest"])
         elif kind == "unit":
             self._files[unit] = (event["bytes"], event["sha256"])
             self.decided.pop(unit, None)

@@ -27,6 +27,7 @@ from mlfs_dask.jobs.evaluation import (
     no_evaluation,
     read_evaluation,
 )
+from mlfs_dask.jobs.history import InHand, read_history
 from mlfs_dask.jobs.journal import Journal, iter_journal, read_journal
 from mlfs_dask.jobs.rundir import (
     CHANGED,
@@ -321,6 +322,11 @@ class Run:
             problem = f"{path} was changed since the run wrote it"
             hint = CHANGED if path in self._inputs else REBUILD
             raise RunFolderError(problem, hint=hint, path=str(path))
+
+    @property
+    def in_hand(self) -> tuple[InHand, ...]:
+        """Selections that were begun and aren't finished, with the subsets they have by now."""
+        return read_history(self._folder).in_hand
 
     def order(self, selector: str, dataset: str | None = None) -> IntArray:
         """Features best first, selected on all rows.

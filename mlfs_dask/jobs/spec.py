@@ -152,6 +152,13 @@ class Select(Method, frozen=True, kw_only=True):
     features: Annotated[
         Features | None, Meta(description="Instead of evaluate.features for this selector.")
     ] = None
+    follow: Annotated[
+        bool,
+        Meta(
+            description="Whether the selection on all rows waits for blocks of features that are "
+            "appended to the store, until it is closed or the selector stops."
+        ),
+    ] = False
 
 
 class Classify(Method, frozen=True, kw_only=True):
@@ -326,6 +333,16 @@ class Job(JobFile, frozen=True, kw_only=True):
             Its name.
         """
         return [s for s in self.select if s.datasets is None or dataset in s.datasets]
+
+    def follows(self, dataset: str) -> bool:
+        """Whether a selector of the job waits for blocks of a data set.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        """
+        return any(select.follow for select in self.selects_on(dataset))
 
     def judges_of(self, selector: str) -> list[tuple[Classify, str | None]]:
         """Classifiers that judge a selector, with the selector of labels that goes with it.

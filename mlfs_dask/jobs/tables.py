@@ -12,10 +12,6 @@ import msgspec
 
 from mlfs_dask.jobs.problems import Problems, in_words, joined
 
-# Keys that are planned and would change results if they were passed over in silence.
-LATER: Final[dict[str, frozenset[str]]] = {
-    "select": frozenset({"follow"}),
-}
 WRONG: Final = object()
 """Takes the place of a value that is not right."""
 _POSITION: Final = re.compile(r" - at `\$\[(\d+)\]`$")
@@ -70,9 +66,7 @@ def read_table(
     clean = {}
     for key, value in raw.items():
         place = joined(path, key)
-        if key in LATER.get(path, ()):
-            refuse_later(place, problems)
-        elif key not in fields:
+        if key not in fields:
             problems.unknown_key(path, key, fields)
         elif key in readers:
             clean[key] = readers[key](value, place, problems)
@@ -123,19 +117,6 @@ def read_value(hint: Any, value: Any, place: str, problems: Problems) -> Any:
         problems.wrong_value(place, value, "finite numbers")
         return WRONG
     return read
-
-
-def refuse_later(place: str, problems: Problems) -> None:
-    """Refuse a key of `LATER`.
-
-    Parameters
-    ----------
-    place
-        Its path.
-    problems
-        Takes what is wrong.
-    """
-    problems.add(place, "not in this version of mlfs-dask; leave it out")
 
 
 def _is_finite(value: Any) -> bool:

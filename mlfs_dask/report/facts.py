@@ -75,7 +75,7 @@ def read_facts(run: Run) -> Facts:
     evaluate = job["evaluate"] or {}
     return Facts(
         datasets=tuple(
-            DatasetRow(**{key: data[key] for key in DatasetRow.__dataclass_fields__})
+            _dataset_row(data, len(run.datasets[data["name"]]["features"]))
             for data in run.manifest["datasets"]
         ),
         methods=tuple(
@@ -92,6 +92,12 @@ def read_facts(run: Run) -> Facts:
         ),
         job_file=_job_file(run),
     )
+
+
+def _dataset_row(data: dict[str, Any], n_features: int) -> DatasetRow:
+    """Sizes of a data set; features may have come after the run began."""
+    known = {**data, "n_features": n_features}
+    return DatasetRow(**{key: known[key] for key in DatasetRow.__dataclass_fields__})
 
 
 def protocol(job: dict[str, Any]) -> list[tuple[str, str]]:

@@ -188,6 +188,8 @@ class NRSStream(OnlineSelector):
     group_size : int
         Features that arrive together. They are measured in one pass over the pairs of rows and
         decided on one by one: results are those of single arrivals.
+    max_features : int, optional
+        The stream ends once so many features are members.
     impute : {"none", "mean"}
         ``"none"`` refuses missing values, ``"mean"`` replaces them by mean or mode.
     n_features_to_select : int or float, optional
@@ -250,6 +252,7 @@ class NRSStream(OnlineSelector):
         arrival: Arrival = "store",
         random_state: int | np.random.SeedSequence | None = None,
         group_size: int = 1,
+        max_features: int | None = None,
         impute: Impute = "none",
         n_features_to_select: int | float | None = None,
         tile: int = 4096,
@@ -265,6 +268,7 @@ class NRSStream(OnlineSelector):
         self.arrival = arrival
         self.random_state = random_state
         self.group_size = group_size
+        self.max_features = max_features
         self.impute = impute
         self.n_features_to_select = n_features_to_select
         self.tile = tile
@@ -304,7 +308,9 @@ class NRSStream(OnlineSelector):
         self, arrivals: tuple[int, ...], names: tuple[str, ...] | None, earlier: tuple[Choice, ...]
     ) -> StreamEngine:
         given = None if self.relevance is None else float(self.relevance)
-        return StreamEngine(arrivals, int(self.group_size), names, earlier, given)
+        return StreamEngine(
+            arrivals, int(self.group_size), names, earlier, self._most_members(), relevance=given
+        )
 
     def _conclude(self, stream: Stream) -> None:
         super()._conclude(stream)

@@ -138,6 +138,8 @@ class OFSA3M(OnlineSelector):
         Of a random order, and of the orders in which members are tried without.
     group_size : int
         Features that arrive together: measured in one pass, decided on one by one.
+    max_features : int, optional
+        The stream ends once so many features are members.
     impute : {"none", "mean"}
         ``"none"`` refuses missing values, ``"mean"`` replaces them by mean or mode.
     n_features_to_select : int or float, optional
@@ -182,7 +184,7 @@ class OFSA3M(OnlineSelector):
     [True, True, False, True]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what selectors of streams have in common, and the gap
         self,
         gap_factor: float = 1.5,
         *,
@@ -190,6 +192,7 @@ class OFSA3M(OnlineSelector):
         arrival: Arrival = "store",
         random_state: int | np.random.SeedSequence | None = None,
         group_size: int = 1,
+        max_features: int | None = None,
         impute: Impute = "none",
         n_features_to_select: int | float | None = None,
         tile: int = 4096,
@@ -199,6 +202,7 @@ class OFSA3M(OnlineSelector):
         self.arrival = arrival
         self.random_state = random_state
         self.group_size = group_size
+        self.max_features = max_features
         self.impute = impute
         self.n_features_to_select = n_features_to_select
         self.tile = tile
@@ -220,4 +224,6 @@ class OFSA3M(OnlineSelector):
         self, arrivals: tuple[int, ...], names: tuple[str, ...] | None, earlier: tuple[Choice, ...]
     ) -> A3MEngine:
         seed = int(np.random.default_rng(self.random_state).integers(2**63))
-        return A3MEngine(arrivals, int(self.group_size), names, earlier, seed)
+        return A3MEngine(
+            arrivals, int(self.group_size), names, earlier, self._most_members(), seed=seed
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -74,8 +74,8 @@ class Stream:
 class OnlineSelector(BaseSelector):
     """Base of the selectors of a stream of features.
 
-    A subclass has the parameters ``arrival``, ``random_state`` and ``group_size`` besides those of
-    `BaseSelector`.
+    A subclass has the parameters ``arrival``, ``random_state``, ``group_size`` and ``max_features``
+    besides those of `BaseSelector`. Jobs may have it follow a store that grows.
 
     Attributes
     ----------
@@ -92,6 +92,8 @@ class OnlineSelector(BaseSelector):
     arrival: Any
     random_state: Any
     group_size: int
+    max_features: int | None
+    follows_blocks: ClassVar[bool] = True
     _stream: Stream | None = None
 
     @abstractmethod
@@ -111,6 +113,8 @@ class OnlineSelector(BaseSelector):
     def _check_online(self) -> None:
         self._check_common()
         check_count("group_size", self.group_size)
+        if self.max_features is not None:
+            check_count("max_features", self.max_features)
         if isinstance(self.arrival, str):
             check_choice("arrival", self.arrival, ("store", "random"))
             return
@@ -130,6 +134,9 @@ class OnlineSelector(BaseSelector):
         self._stream = None
         stream = Stream(labels_of(source))
         self._arrive(stream, source, summary, self._arrival_order(source.n_features), executor)
+
+    def _most_members(self) -> int | None:
+        return None if self.max_features is None else int(self.max_features)
 
     def _arrival_order(self, n_features: int) -> IntArray:
         if isinstance(self.arrival, str):

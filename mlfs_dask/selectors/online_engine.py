@@ -151,12 +151,15 @@ class OnlineEngine:
         Of all features, for reasons.
     earlier : tuple of Choice
         Decided before, on the first of the arrivals.
+    max_features : int or None
+        Members at which the stream ends.
     """
 
     arrivals: tuple[int, ...]
     group_size: int = 1
     names: tuple[str, ...] | None = None
     earlier: tuple[Choice, ...] = ()
+    max_features: int | None = None
 
     def begin(self) -> Step[OnlineState]:
         """Ask for the first arrivals."""
@@ -174,6 +177,8 @@ class OnlineEngine:
 
     def _go_on(self, state: OnlineState, decided: tuple[Choice, ...]) -> Step[OnlineState]:
         """Ask for the next arrivals, or end."""
+        if self.max_features is not None and len(state.members) >= self.max_features:
+            return Step(state, decided=decided, stop=f"{len(state.members)} features are selected")
         if state.arrived >= len(self.arrivals):
             return Step(state, decided=decided, stop=NO_MORE)
         request = Request("arrivals", self._ask(state))

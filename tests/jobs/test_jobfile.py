@@ -151,11 +151,6 @@ memory_per_worker = "lots"
     assert len(found) >= 15
 
 
-def test_keys_of_later_versions_are_refused():
-    refused = ["select.0.follow: not in this version of mlfs-dask; leave it out"]
-    assert problems(EVALUATED, "select.0.follow=true") == refused
-
-
 @pytest.mark.parametrize(
     ("change", "part"),
     [

@@ -363,6 +363,7 @@ def test_missing_values_are_refused_or_replaced():
         ({"n_iter": 0}, "n_iter = 0"),
         ({"restart": "no"}, "restart = 'no'"),
         ({"group_size": 0}, "group_size = 0"),
+        ({"max_features": 0}, "max_features = 0"),
         ({"arrival": "backwards"}, "arrival = 'backwards': expected one of 'store', 'random'"),
         ({"arrival": [0, 0]}, "each once"),
         ({"arrival": [-1]}, "each once"),

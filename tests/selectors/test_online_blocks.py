@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.selectors.nrs_stream import NRSStream
@@ -84,6 +85,21 @@ def test_numbers_of_features_to_keep_grow_with_the_blocks():
     parts = NRSStream(n_features_to_select=8).partial_fit(X[:, :3], Y)
     assert parts.support_.sum() == 3
     assert parts.partial_fit(X[:, 3:]).support_.sum() == 8
+
+
+@pytest.mark.parametrize("selector", [NRSStream(), OFSA3M(random_state=0)])
+def test_a_stream_ends_with_so_many_members(selector):
+    X, Y = rows()
+    whole = clone(selector).fit(X, Y)
+    kept = [step["kept"] and "features" not in step for step in whole.path_]
+    end = int(np.flatnonzero(np.cumsum(kept) == 2)[0]) + 1
+    ended = clone(selector).set_params(max_features=2, group_size=3).fit(X, Y)
+    assert ended.path_ == whole.path_[:end]
+    assert ended.stop_ == "2 features are selected"
+    parts = clone(selector).set_params(max_features=2)
+    for cut in (slice(0, 2), slice(2, 8), slice(8, 9)):
+        parts.partial_fit(X[:, cut], Y)
+    assert parts.path_ == ended.path_
 
 
 def test_missing_values_of_blocks_are_replaced():
