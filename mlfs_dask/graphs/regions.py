@@ -43,7 +43,7 @@ from mlfs_dask.kernels.separation import NOWHERE, WordArray
 
 # What blocks may keep of each worker's memory; rows whose violators find no room look again.
 _KEPT_BYTES = 256 * 2**20
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 8192
 _LEAST_ROWS = 64
 
 
@@ -205,10 +205,13 @@ def row_blocks(offsets: IntArray, n_workers: int, *, whole_tiles: bool) -> list[
     [RowBlock(first=0, last=100, tile=0), RowBlock(first=100, last=150, tile=1)]
     >>> [(b.first, b.last) for b in row_blocks(np.array([0, 200]), 2, whole_tiles=False)]
     [(0, 64), (64, 128), (128, 192), (192, 200)]
+    >>> len(row_blocks(np.array([0, 40_000]), 2, whole_tiles=False))
+    8
     """
     if whole_tiles:
         bounds = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         return [RowBlock(first, last, tile) for tile, (first, last) in enumerate(bounds)]
-    n = int(offsets[-1])
-    rows = min(_BLOCK_ROWS, max(_LEAST_ROWS, -(-n // (2 * n_workers if n_workers > 1 else 1))))
+    n, per_round = int(offsets[-1]), 2 * n_workers if n_workers > 1 else 1
+    rounds = max(1, -(-n // (per_round * _BLOCK_ROWS)))  # as many blocks for each worker
+    rows = max(_LEAST_ROWS, -(-n // (per_round * rounds)))
     return [RowBlock(first, min(first + rows, n), 0) for first in range(0, n, rows)]
