@@ -11,6 +11,7 @@ from mlfs_dask.jobs.results import Run
 from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.jobs.summary import Planted, Point, planted_truth
 from mlfs_dask.report.alike import AlikeOf, alike_tables
+from mlfs_dask.report.baselines import BaselineTable, baseline_tables
 from mlfs_dask.report.curves import CurvesOf, curve_groups
 from mlfs_dask.report.downloads import Download, files_of, points_link
 from mlfs_dask.report.facts import Facts, read_facts
@@ -37,6 +38,7 @@ class RunContent:
     curves: list[CurvesOf]
     more_curves: int
     best: list[BestTable]
+    baselines: list[BaselineTable]
     rule: str
     tests: Comparisons | None
     planted: list[Planted]
@@ -58,6 +60,7 @@ class RunContent:
             ("ran", "What ran", True),
             ("curves", "Curves", self.curves),
             ("enough", "Best points, and how many features are enough", self.best),
+            ("baselines", "Classifiers on all features", self.baselines),
             ("tests", "Tests of significance", self.tests),
             ("selected", "Selected features", self.selected),
             ("alike", "Agreement between methods", self.alike),
@@ -93,7 +96,9 @@ def read_content(
         Where the report will lie; None: in the folder of the run.
     """
     found, more_findings = findings(run, points)
-    drawn, more_curves = curve_groups(run, points)
+    # Without selectors curves would be single dashed lines.
+    on_curves = points if run.job["select"] else []
+    drawn, more_curves = curve_groups(run, on_curves)
     selected, more_selected = selected_features(run, points)
     return RunContent(
         number=number,
@@ -107,7 +112,8 @@ def read_content(
         more_findings=more_findings,
         curves=drawn,
         more_curves=more_curves,
-        best=best_tables(run, points),
+        best=best_tables(run, on_curves),
+        baselines=baseline_tables(run, points),
         rule=rule_in_words(points),
         tests=comparison_section(run),
         planted=planted_truth(run),

@@ -124,14 +124,14 @@ def _evaluation(job: dict[str, Any]) -> list[tuple[str, str]]:
     metrics, conventions = rest.pop("metrics"), rest.pop("conventions")
     rest.pop("classifier")
     final = all(select.get("final", True) for select in job["select"])
+    on_rows = "inside each training fold, never on test rows"
+    selected = [
+        ("selection", on_rows + ("; once more on all rows, for use" if final else "")),
+        ("measured at", features_words(features)),
+    ]
     return [
         ("split", split_words(split)),
-        (
-            "selection",
-            "inside each training fold, never on test rows"
-            + ("; once more on all rows, for use" if final and job["select"] else ""),
-        ),
-        ("measured at", features_words(features)),
+        *(selected if job["select"] else [("selection", "none: classifiers on all features")]),
         ("measures", words.listed([words.metric_words(metric) for metric in metrics])),
         ("conventions of the measures", conventions),
         *((words.metric_words(key), words.plain_words(v)) for key, v in rest.items() if v),

@@ -209,7 +209,9 @@ class RankDrawing:
         room = self.width - 4
         cut = end > room
         end = min(end, room)
-        self._text(start, y - 7, f"CD = {self.limit:.3f}" + (" (longer than this)" if cut else ""))
+        words = f"CD = {self.limit:.3f}" + (" (longer than this)" if cut else "")
+        fits = start + text_width(words, _SIZE) <= room
+        self._text(start if fits else room, y - 7, words, "" if fits else 'text-anchor="end"')
         cap = "" if cut else f"M{end:g},{y - 4:g}v8"
         self.parts.append(
             f'<path class="cd-ruler" data-length="{self.limit!r}" '

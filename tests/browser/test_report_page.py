@@ -102,6 +102,28 @@ def test_diagrams_of_tests_fit_with_all_their_words(browser, tmp_path, width, sc
         )
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_tables_can_be_taken_along(browser, pages, scripts):
+    browser.open(pages["plain"], width=390, scripts=scripts)
+    links = browser.evaluate("[...document.querySelectorAll('a.csv')].map(a => a.download)")
+    assert links == ["points.csv", "agreement.csv", "stability.csv"]
+    for place, name in ((".square", "agreement.csv"), ("#r1-stability table", "stability.csv")):
+        browser.call("DOM.scrollIntoViewIfNeeded", nodeId=first(browser, place))
+        browser.click(f"a[download='{name}']")
+        begun = browser._wait_for(lambda: downloaded(browser))
+        assert begun["suggestedFilename"] == name
+        assert begun["url"].startswith("data:text/csv")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_agreement_of_methods_is_tinted_by_how_far_they_agree(browser, pages, width):
+    browser.open(pages["plain"], width=width)
+    assert browser.boxes("#r1-alike .square")[0][2] > 150
+    assert len(browser.boxes("#r1-alike > .scroll .heat")) == 2
+    tint = "getComputedStyle(document.querySelector('#r1-alike .heat')).backgroundColor"
+    assert browser.evaluate(tint) not in ("rgba(0, 0, 0, 0)", "")
+
+
 def test_the_tests_above_would_notice(browser, tmp_path):
     bad = tmp_path / "bad.html"
     bad.write_text(
@@ -163,6 +185,14 @@ def test_on_paper_all_is_unfolded_and_nothing_is_cut(browser, pages):
     )
     assert cut == 0
     assert browser.pdf().startswith(b"%PDF")
+
+
+def downloaded(browser):
+    """The download that has begun, once; None as long as there is none."""
+    browser.evaluate("0")  # events come with answers
+    found = browser.saw("Page.downloadWillBegin")
+    browser.events.clear()
+    return found and found[0]
 
 
 def first(browser, selector):

@@ -208,6 +208,18 @@ def test_a_critical_difference_longer_than_the_picture_is_cut_and_says_so():
     assert max(map(float, re.findall(r"H([\d.]+)", ruler.get("d")))) <= picture.width
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_the_words_of_the_ruler_stay_inside_the_picture(n):
+    """With long names the axis begins far to the right."""
+    names = [f"wrapper-Relief [order {i}]" for i in range(n)]
+    picture = draw([1.0 + i for i in range(n)], float(n), names=names)
+    (words,) = [e for e in picture.root.iter(f"{SVG}text") if e.text.startswith("CD = ")]
+    wide = text_width(words.text, float(words.get("font-size")))
+    low = float(words.get("x")) - (wide if words.get("text-anchor") == "end" else 0.0)
+    assert low >= 0
+    assert low + wide <= picture.width
+
+
 def test_a_control_has_a_span_and_filled_dots_differ():
     picture = draw([1.5, 2.0, 3.0, 3.5], 1.2, control="m1")
     assert picture.bars() == []

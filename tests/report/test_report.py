@@ -379,6 +379,28 @@ def test_a_run_where_nothing_came_of_anything(runs):
     assert "What ran" in page.text
 
 
+def test_a_job_without_selectors_has_its_classifiers_side_by_side(runs):
+    made = MadeRun("classifiers")
+    made.select = []
+    made.classifiers = [method("iblr", "IBLR"), method("mlknn", "ML-kNN"), method("lp", "LP")]
+    made.features["more"] = made.features["songs"]
+    made.labels["more"], made.digests["more"] = ["happy", "sad", "calm"], "d2" * 32
+    page = page_of(made, runs)
+    assert page.text.count("Classifiers on all features") == 2
+    assert "Curves" not in page.text
+    assert "measured at" not in page.text
+    assert "none: classifiers on all features" in page.text
+    rows = [row for row in page.clean_rows if row[0] == "LP" and len(row) == 3]
+    assert len(rows) == 2
+    assert all(re.fullmatch(r"0\.\d{4} ± 0\.\d{4}", cell) for cell in rows[0][1:])
+    best = [tag for tag in page.tags if tag[1].get("class") == "n winner"]
+    assert len(best) == 2 * 2
+
+
+def test_one_classifier_beside_selectors_needs_no_such_table(runs):
+    assert "Classifiers on all features" not in page_of(MadeRun(), runs).text
+
+
 def test_a_sweep_stays_readable(runs):
     """60 selectors by 6 classifiers: few lines per chart by a stated rule, long tables folded."""
     made = MadeRun("sweep")
