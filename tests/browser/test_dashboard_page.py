@@ -19,7 +19,8 @@ from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
 pytestmark = pytest.mark.browser
 TESTS = Path(__file__).parents[1]
 MLFS = [sys.executable, "-c", "from mlfs_dask.cli import main; main()"]
-JOB = TINY_JOB.replace('method = "mllap"', 'method = "toy-online"\ndelay = 0.9')
+JOB = TINY_JOB.replace('method = "mllap"', 'method = "toy-online"\ndelay = 0.25')
+JOB = JOB.replace("repeats = 2", "repeats = 30")  # longer than looking takes; it is cancelled
 WIDTHS = (1280, 390)
 CHOSEN = "document.getElementById('chosen').textContent"
 MAIN = "document.querySelector('main').textContent"
@@ -80,13 +81,14 @@ def test_the_page_moves_and_a_killed_worker_is_an_incident(browser, job, tmp_pat
     assert browser.evaluate("window.kept")
     assert browser.saw(*MESSAGES) is None
 
+    _it_moves_without_scripts(browser, page)
+    _the_menu_of_dask_leads_there(page)
+    _the_list_leads_to_the_run(browser, page)
     browser.until(f"{DONE} > {before} && document.querySelector('#curves figure svg')")
     for width in WIDTHS:
         browser.open(page, width=width)
         assert browser.content_width() <= width
-    _it_moves_without_scripts(browser, page)
-    _the_menu_of_dask_leads_there(browser, page)
-    _the_list_leads_to_the_run(browser, page)
+        assert browser.boxes("#curves figure > svg")
 
     (folder,) = all_runs(tmp_path / "runs")
     request_cancel(folder)
@@ -105,7 +107,7 @@ def _it_moves_without_scripts(browser, page):
     browser.until(f"document.querySelector('footer') && {MAIN} != {json.dumps(before)}")
 
 
-def _the_menu_of_dask_leads_there(browser, page):
+def _the_menu_of_dask_leads_there(page):
     root = page.partition("/mlfs")[0]
     text = Served(int(root.rpartition(":")[2])).get("/status").text
     assert '<a href="mlfs">' in text
