@@ -24,6 +24,7 @@ _PAIRS_OF_BITS_TOLD_PER_SECOND: Final = 1.2e8
 _CELLS_PER_SECOND: Final = 1.5e8  # reading, decoding and summing values
 _BIT_PRODUCTS_PER_SECOND: Final = 3e10  # counts of 0/1 features by words of 64 rows
 _DENSITIES_PER_SECOND: Final = 1e8  # log ratios of normal densities
+_NUMBERS_PER_DENSITY: Final = 11  # of a feature, label and fold: densities and moments
 _FIXED_SECONDS: Final = 0.01
 # Selectors whose rankings, one for each label, are judged by a curve each.
 _PER_PROBLEM: Final = ("relief-wrapper", "spec-wrapper")
@@ -185,7 +186,13 @@ def task_bytes(job: Job, unit: Unit, sizes: Sizes) -> int:
         return int(tiles + rows * per_row * sizes.item_bytes + 8 * tile_rows * tile_rows)
     pairs = min(sizes.label_sets, 2048) ** 2 * 8
     sums = 3 * 8 * sizes.n_features * (min(sizes.label_sets, 4096) + sizes.n_labels)
-    kept = _reduct_bytes(sizes, rows) if job.selects[unit.selector].method == "nrs-cost" else 0
+    select = job.selects[unit.selector]
+    kept = 0.0
+    if select.method == "nrs-cost":
+        kept = _reduct_bytes(sizes, rows)
+    elif select.method == "mlnb":
+        kept = 8.0 * _NUMBERS_PER_DENSITY * sizes.n_labels * _inputs(sizes, select)
+        kept *= _number(select.params, "n_folds")
     return int(tiles + pairs + sums + kept)
 
 
@@ -251,6 +258,11 @@ def _reduct_bytes(sizes: Sizes, rows: int) -> float:
 
     per_row = sizes.n_features / 2 + (0 if sizes.bits else 8 * sizes.cells / sizes.n_samples)
     return 2.0 * min(rows * per_row, PREPARED_BYTES) + rows * (350 + sizes.n_features / 8)
+
+
+def _inputs(sizes: Sizes, select: Method) -> int:
+    share = select.params.get("pca")
+    return int(sizes.n_features * (share if isinstance(share, float) else 1.0)) + 1
 
 
 def _genetic_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:

@@ -44,6 +44,8 @@ class _Baseline(BaseSelector):
 class Variance(_Baseline):
     """Rank features by their variance after normalization; labels are not looked at.
 
+        variance = 1/n sum of (f_i - mean f)²
+
     Parameters
     ----------
     normalize : {"minmax", "none"}
@@ -64,6 +66,11 @@ class Variance(_Baseline):
     -----
     A nominal feature of more than two values counts as a group of 0/1 columns whose variances are
     summed. Cost: O(nnz), two passes; digits survive means far from zero.
+
+    References
+    ----------
+    X. He, D. Cai, P. Niyogi: Laplacian score for feature selection. NIPS 2005, where it is the
+    baseline.
 
     Examples
     --------
@@ -146,6 +153,8 @@ class _PerLabel(_Baseline):
 class ChiSquared(_PerLabel):
     """Rank features by the χ² statistic of their sums over the rows with and without a label.
 
+        χ² = sum over the classes c of (O_c - E_c)² / E_c
+
     Parameters
     ----------
     aggregate : {"mean", "max"}
@@ -175,6 +184,11 @@ class ChiSquared(_PerLabel):
     The statistic is scikit-learn's ``chi2``. For a nominal feature of more than two values it is
     Pearson's statistic of the table of categories and label. Cost: O(nnz q) (n d q if X is dense),
     one pass.
+
+    References
+    ----------
+    Y. Yang, J. O. Pedersen: A comparative study on feature selection in text categorization. ICML
+    1997.
 
     Examples
     --------
@@ -212,6 +226,8 @@ class ChiSquared(_PerLabel):
 class MutualInformation(_PerLabel):
     """Rank features by their mutual information with the labels, in bits.
 
+        I(f; l) = sum over bins b and y in {0, 1} of p(b, y) log2 (p(b, y) / (p(b) p(y)))
+
     Parameters
     ----------
     aggregate : {"mean", "max"}
@@ -238,6 +254,11 @@ class MutualInformation(_PerLabel):
     it is scikit-learn's ``mutual_info_classif(discrete_features=True)`` on these bins. Cost:
     O(nnz q / 64) for dense rows, O(nnz) per relevant label for CSR, and at most nine passes for
     the bins; no column is sorted.
+
+    References
+    ----------
+    R. Battiti: Using mutual information for selecting features in supervised neural net learning.
+    IEEE Transactions on Neural Networks 5 (1994) 537-550.
 
     Examples
     --------

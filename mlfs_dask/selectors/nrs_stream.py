@@ -159,6 +159,10 @@ class StreamEngine(OnlineEngine):
 class NRSStream(OnlineSelector):
     """Select features of a stream by neighbourhood dependency, with weights of the labels.
 
+        γ(S) = sum over labels k of W_k |POS_k(S)| / n
+
+    where POS_k(S) are the rows whose neighbours on the features S all agree with them on label k.
+
     Parameters
     ----------
     relevance : float, optional

@@ -126,6 +126,8 @@ class A3MEngine(OnlineEngine):
 class OFSA3M(OnlineSelector):
     """Select features of a stream by adapted neighbourhood rough sets, on label sets as classes.
 
+        γ(S) = mean over rows of (neighbours on S with the row's class / neighbours on S)
+
     Parameters
     ----------
     gap_factor : float

@@ -41,6 +41,13 @@ _SIMILARITIES = ("jaccard", "rbf-labels", "rbf-features", "class")
 class SPEC(BaseSelector):
     """Rank features by how smooth they are on a graph of similar rows.
 
+    With similarities S, degrees D = diag(S 1), the normalized Laplacian L = I - D^-1/2 S D^-1/2 with
+    eigenpairs (λ_j, ξ_j), and f^ = D^1/2 f / ||D^1/2 f||,
+
+        φ1 = f^' L f^                                  smaller is better
+        φ2 = φ1 / (1 - (f^' ξ_1)²)                     smaller is better
+        φ3 = sum over j > 1 of (2 - λ_j) (f^' ξ_j)²    larger is better
+
     Parameters
     ----------
     similarity : {"jaccard", "rbf-labels", "rbf-features", "class"}
@@ -86,6 +93,10 @@ class SPEC(BaseSelector):
     A nominal feature of more than two values counts as a group of 0/1 columns whose numerators and
     denominators are summed. Where f'Lf is tiny beside its parts it is computed again as a sum of
     non-negative terms.
+
+    Cost: similarities of labels alone are those of their u distinct label sets, so features are
+    summed per set: O(nnz + u² d) instead of O(n² d). ``"rbf-features"`` takes all pairs of rows, in
+    tiles. φ3 adds an eigenproblem of u x u.
 
     References
     ----------
