@@ -27,6 +27,7 @@ from mlfs_dask.jobs.cancel import request_cancel
 from mlfs_dask.jobs.coordinator import Order, prepare_run
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.lease import next_number
+from mlfs_dask.jobs.results import open_run
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
 
 pytestmark = pytest.mark.cluster
@@ -197,3 +198,36 @@ def test_workers_that_do_not_see_the_runs_are_named(cluster, job, tmp_path, env)
             with pytest.raises(ClusterError, match="1 of 1 workers do not see"):
                 submitting.submit(order, print)
     assert state(the_run(tmp_path)) == "interrupted"
+
+
+GROWING = """
+schema = 1
+name = "grow"
+[data]
+store = "s.zarr"
+[[select]]
+method = "nrs-stream"
+follow = true
+"""
+
+
+@pytest.mark.slow
+def test_a_submitted_run_follows_a_store_and_outlives_its_coordinator(cluster, tmp_path, env):
+    first, late = tmp_path / "first.csv", tmp_path / "late.csv"
+    first.write_text("a,b,l\n" + "".join(f"{i},{i % 3},{int(i > 20)}\n" for i in range(40)))
+    late.write_text("c,d\n" + "".join(f"{i * i % 7},{i % 5}\n" for i in range(40)))
+    mlfs(env, "data", "ingest", first, tmp_path / "s.zarr", "--labels", "l")
+    path = tmp_path / "grow.toml"
+    path.write_text(GROWING.replace("s.zarr", str(tmp_path / "s.zarr")))
+    for _ in range(2):
+        cluster.add_worker()
+    submit(cluster, path, tmp_path)
+    folder = the_run(tmp_path)
+    wait_until(lambda: folder.read_state().get("waiting"))
+    os.kill(owner_pid(folder), signal.SIGKILL)
+    mlfs(env, "data", "append", tmp_path / "s.zarr", late)
+    wait_until(lambda: len(events(folder, "block")) == 1 and n_steps(folder) > 2)
+    mlfs(env, "data", "append", tmp_path / "s.zarr", "--close")
+    wait_until(lambda: state(folder) == "done")
+    (selection,) = open_run(folder.path).selections
+    assert [step["feature"] for step in selection["path"]] == [0, 1, 2, 3]
