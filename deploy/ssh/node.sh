@@ -21,8 +21,10 @@ export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THRE
 workers="${MLFS_WORKERS:-$(getconf _NPROCESSORS_ONLN)}"
 memory="${MLFS_MEMORY:-auto}"
 if [ "$role" = scheduler ]; then
+  export MLFS_RUNS="${MLFS_RUNS:-$folder/runs}" # what its pages show
   set -- dask scheduler --protocol tls --host "$name" --port 0 \
-    --scheduler-file "$folder/scheduler.json" --dashboard-address 127.0.0.1:0
+    --scheduler-file "$folder/scheduler.json" --dashboard-address 127.0.0.1:0 \
+    --preload mlfs_dask.dashboard.preload
 else
   set -- dask worker --protocol tls --host "$name" --scheduler-file "$folder/scheduler.json" \
     --nworkers "$workers" --nthreads 1 --memory-limit "$memory" --resources COORD=1 \

@@ -18,7 +18,7 @@ from mlfs_dask.dashboard.workers import Cluster, Watch
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 _FRESH_SECONDS: Final = 1.0
-_PATIENCE_SECONDS: Final = 0.1
+_PATIENCE_SECONDS: Final = 0.05
 _RUN_PATIENCE_SECONDS: Final = 2.0
 _READERS_KEPT: Final = 32
 

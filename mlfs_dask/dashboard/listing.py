@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import stat
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,6 +20,8 @@ from mlfs_dask.jobs.rundir import RunFolder, all_runs
 from mlfs_dask.jobs.shapes import read_manifest
 
 _PUBLISH_SECONDS: Final = 0.1
+_LIST_SECONDS: Final = 5.0
+_SETTLE_SECONDS: Final = 10.0
 _AT_WORK: Final = ("running", "queued")
 STATES: Final = (
     *_AT_WORK,
@@ -126,6 +130,7 @@ class Runs:
         self.folders = tuple(folders)
         self.listing = Listing()
         self._known: dict[str, _Known] = {}
+        self._shelves = [_Shelf(folder) for folder in self.folders]
 
     def find(self, key: str) -> RunFolder | None:
         """Folder of a run of the list; None if there is no such run.
@@ -166,10 +171,8 @@ class Runs:
 
     def _found(self) -> Iterator[tuple[str, RunFolder]]:
         taken: set[str] = set()
-        for number, runs in enumerate(self.folders):
-            for folder in _runs_in(runs):
-                if folder.path.is_symlink() or not _is_text(folder.id):
-                    continue
+        for number, shelf in enumerate(self._shelves):
+            for folder in shelf.runs():
                 key = folder.id if folder.id not in taken else f"{folder.id}~{number + 1}"
                 taken.add(key)
                 yield key, folder
@@ -178,7 +181,9 @@ class Runs:
         """A run as it is now; None if it was removed meanwhile, or is none of ours."""
         try:
             stamp = _stamp(folder)
-        except (FileNotFoundError, _NotOurs):
+        except _NotOurs:
+            return None
+        if stamp[0] is None:
             return None
         known = self._known.get(key)
         if known is not None and known.stamp == stamp and _is_settled(known):
@@ -208,15 +213,33 @@ class Runs:
         )
 
 
+class _Shelf:
+    """One folder of runs, listed anew where that may bring something new."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._listed = -math.inf
+        self._changed: int | None = None
+        self._runs: list[RunFolder] = []
+
+    def runs(self) -> list[RunFolder]:
+        """Runs in it, without those that are links to elsewhere."""
+        try:
+            changed = os.stat(self._path).st_mtime_ns
+            now = time.monotonic()
+            # A folder that is new has no manifest yet, and gets it without a trace up here.
+            settles = time.time() - changed / 1e9 < _SETTLE_SECONDS
+            if changed != self._changed or settles or now - self._listed > _LIST_SECONDS:
+                found = [run for run in all_runs(self._path) if not run.path.is_symlink()]
+                self._runs = [run for run in found if _is_text(run.id)]
+                self._changed, self._listed = changed, now
+        except OSError:  # it may not be read, or went away just now: the list says which is missing
+            self._runs = []
+        return self._runs
+
+
 class _NotOurs(Exception):
     """A file of the run is a link or a device: whatever it is, it was not written by a run."""
-
-
-def _runs_in(runs: Path) -> list[RunFolder]:
-    try:
-        return all_runs(runs)
-    except OSError:  # it may not be read, or goes away just now: the list says which is missing
-        return []
 
 
 def _stamp(folder: RunFolder) -> _Stamp:
@@ -229,7 +252,7 @@ def _written(path: Path) -> tuple[int, int, int] | None:
         facts = os.lstat(path)
     except FileNotFoundError:
         return None
-    if not os.path.isfile(path) or os.path.islink(path):
+    if not stat.S_ISREG(facts.st_mode):
         raise _NotOurs
     return facts.st_mtime_ns, facts.st_size, facts.st_ino
 

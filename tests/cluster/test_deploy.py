@@ -139,6 +139,8 @@ def test_commands_encrypt_and_show_no_page_to_the_network(place, words):
         assert pages == "0.0.0.0:8787"
     else:
         assert pages.startswith("127.0.0.1:")
+    if words[1] == "scheduler":
+        assert words[words.index("--preload") + 1] == "mlfs_dask.dashboard.preload"
 
 
 def test_compose_publishes_to_this_machine_alone():
