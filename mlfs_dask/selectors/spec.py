@@ -41,7 +41,7 @@ _SIMILARITIES = ("jaccard", "rbf-labels", "rbf-features", "class")
 class SPEC(BaseSelector):
     """Rank features by how smooth they are on a graph of similar rows.
 
-    With similarities S, degrees D = diag(S 1), the normalized Laplacian L = I - D^-1/2 S D^-1/2 with
+    With similarities S, degrees D = diag(S 1), normalized Laplacian L = I - D^-1/2 S D^-1/2 with
     eigenpairs (λ_j, ξ_j), and f^ = D^1/2 f / ||D^1/2 f||,
 
         φ1 = f^' L f^                                  smaller is better

@@ -154,21 +154,90 @@ def test_mddm(constraint: str, seconds: int, side_by_side: SideBySide) -> None:
     _process(side_by_side, "mddm", dataset, {"constraint": constraint}, seconds)
 
 
+def naive_bayes_by_hand(X, Y, population, n_folds=10):
+    """Fitness of sets of features: log ratios of a fold as one array, a matrix product for all."""
+    n, d = X.shape
+    q, size = Y.shape[1], len(X) // n_folds
+    total = np.zeros(len(population))
+    for f in range(n_folds):
+        test = np.arange(f * size, n if f == n_folds - 1 else (f + 1) * size)
+        train = np.setdiff1d(np.arange(n), test)
+        logs = []
+        for c in (0, 1):
+            chosen = [X[train][Y[train][:, label] == c] for label in range(q)]
+            mean = np.stack([rows.mean(axis=0) for rows in chosen], axis=1)
+            sigma = np.stack([rows.std(axis=0, ddof=1) for rows in chosen], axis=1)
+            z = (X[test][:, :, None] - mean) / sigma
+            dense = np.exp(-0.5 * z * z) / (sigma * math.sqrt(2 * math.pi))
+            logs.append(np.log(dense + 1e-20))
+        ratios = (logs[1] - logs[0]).transpose(1, 0, 2).reshape(d, -1)
+        counts = Y[train].sum(axis=0)
+        bias = np.log((1 + counts) / (1 + len(train) - counts))
+        margins = (population.astype(np.float64) @ ratios).reshape(len(population), -1, q) + bias
+        proba, truth = 1 / (1 + np.exp(-margins)), Y[test] == 1
+        wrong = ((proba >= 0.5) != truth).mean(axis=(1, 2))
+        behind = (proba[:, :, :, None] <= proba[:, :, None, :]) & (
+            truth[:, :, None] & ~truth[:, None, :]
+        )
+        pairs = truth.sum(axis=1) * (q - truth.sum(axis=1))
+        shares = behind.sum(axis=(2, 3)) / np.maximum(pairs, 1)
+        total += (wrong + shares[:, truth.any(axis=1)].mean(axis=1)) / 2
+    return total / n_folds
+
+
+@pytest.mark.parametrize(("name", "seconds"), [("emotions", 15), ("yeast", 60)])
+def test_genetic_search(name: str, seconds: int, side_by_side: SideBySide) -> None:
+    """A generation of 20 sets, densities of all folds included; then the whole search."""
+    from mlfs_dask.graphs.densities import Inputs
+    from mlfs_dask.graphs.executor import InProcess
+    from mlfs_dask.graphs.folds import FoldJudge
+    from mlfs_dask.graphs.source import as_source
+
+    dataset = peers.stored(name, full=side_by_side.full, dense=True)
+    X, Y = peers.in_memory(dataset)
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    population = np.random.default_rng(0).random((20, X.shape[1])) < 0.5
+    inputs = Inputs(np.arange(X.shape[1]))
+    by_hand = "NumPy by hand, one thread but for the products"
+
+    def agree(ours, theirs):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+    side_by_side.compare(
+        f"mlnb, fitness of 20 sets of features of {name}",
+        ours=lambda: FoldJudge(as_source(X, Y), inputs, 10, 1.0, InProcess()).fitness(population),
+        peers={by_hand: lambda: naive_bayes_by_hand(X, Y, population)},
+        bounds={by_hand: at_most(1.2)},
+        agree={by_hand: agree if side_by_side.full else lambda ours, theirs: None},
+        repeats=3,
+    )
+    _process(side_by_side, "mlnb", dataset, {}, seconds)
+
+
 @pytest.mark.parametrize(
     ("method", "most"),
-    [("variance", 2.4), ("chi2", 2.4), ("mutual-info", 2.4), ("mddm", 2.4), ("laplacian", 4.8)],
+    [
+        ("variance", 2.4),
+        ("chi2", 2.4),
+        ("mutual-info", 2.4),
+        ("mddm", 2.4),
+        ("laplacian", 4.8),
+        ("mlnb", 2.4),
+    ],
 )
 def test_growth_with_rows(method: str, most: float, side_by_side: SideBySide) -> None:
     """Twice the rows: twice the time, but four times for what compares all pairs of rows."""
     n = side_by_side.size(full=32_000, quick=80)
-    n = n // 4 if method == "laplacian" else n
+    n = n // 4 if method in ("laplacian", "mlnb") else n
+    options = {"n_generations": 5} if method == "mlnb" else {}
     rng = np.random.default_rng(3)
     X = rng.random((n, 100))
     Y = (rng.random((n, 10)) < 0.2).astype(np.uint8)
     X[:, :10] += Y
 
     def fit(share):
-        return mlfs.get_selector(method).fit(X[: n // share], Y[: n // share]).scores_
+        rows = X[: n // share], Y[: n // share]
+        return mlfs.get_selector(method, **options).fit(*rows).scores_
 
     side_by_side.compare(
         f"{method}, {n} x 100, 10 labels",

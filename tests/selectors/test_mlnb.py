@@ -330,3 +330,18 @@ def test_a_prefilter_keeps_generations_apart_from_features():
     step = engine.advance(engine.begin().state, np.ones(4))
     StoreNumbering(recorder, np.array([4, 6, 9])).decided(step.decided, 0.0)
     assert [record["feature"] for record in recorder.records] == [None]
+
+
+@pytest.mark.cluster
+def test_bits_on_a_cluster_of_two():
+    """Rows of arrays are sent once and stay; a generation sends sets of features only."""
+    from distributed import Client, LocalCluster
+
+    X, Y = made(n=70)
+    expected = MLNB(**QUICK, tile=16).fit(X, Y).selection_record()
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster),
+    ):
+        for rows in (X, da.from_array(X, chunks=(23, 3))):
+            assert MLNB(**QUICK, tile=16).fit(rows, Y).selection_record() == expected
