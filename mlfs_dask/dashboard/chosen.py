@@ -143,12 +143,12 @@ def _done(unit: Unit, track: Track, names: Sequence[str], result: dict[str, Any]
         result[key] if problems is None else next(iter(result[key]), [])
         for key in ("order", "scores", "support")
     )
-    path = result.get("path") or []
+    kept = set(support)
+    path = [record for record in result.get("path") or [] if _is_kept(record, kept)]
     if problems is None and len({record.get("reason") for record in path}) > 1:
         features = [_feature(n, record, names) for n, record in enumerate(path[:FEATURES_SHOWN], 1)]
     else:
         reason = str(path[0].get("reason") or "") if path else ""
-        kept = set(support)
         first = [feature for feature in order if feature in kept][:FEATURES_SHOWN]
         features = [
             Feature(rank=n, name=_name(f, names), score=_number(scores[f]), reason=reason)
@@ -166,6 +166,12 @@ def _done(unit: Unit, track: Track, names: Sequence[str], result: dict[str, Any]
         worker=track.done[unit.id].worker,
         time=track.done[unit.id].time,
     )
+
+
+def _is_kept(record: dict[str, Any], kept: set[int]) -> bool:
+    """Whether a decision speaks of what was chosen in the end: streams write down all arrivals."""
+    feature = record.get("feature")
+    return not isinstance(feature, int) or feature in kept
 
 
 def _feature(number: int, record: dict[str, Any], names: Sequence[str]) -> Feature:

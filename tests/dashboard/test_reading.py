@@ -1,17 +1,21 @@
 """Reading: each line of a journal once, each file only when it changed, time left by the pace."""
 
 import json
+from pathlib import Path
 
 import pytest
 from made_runs import MadeRun, start
 
 from mlfs_dask.dashboard import listing
+from mlfs_dask.dashboard.chosen import chosen_so_far
 from mlfs_dask.dashboard.links import base_of
 from mlfs_dask.dashboard.listing import Runs
 from mlfs_dask.dashboard.pace import seconds_left
-from mlfs_dask.dashboard.track import Track
+from mlfs_dask.dashboard.stages import FOLDS_SHOWN, folds_of
+from mlfs_dask.dashboard.track import Done, Track
 from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.rundir import RunFolder
+from mlfs_dask.jobs.units import Unit
 from mlfs_dask.storage.atomic import new_file
 
 
@@ -156,3 +160,31 @@ def test_numbers_that_json_does_not_know_are_null():
 
     odd = {"a": [float("nan"), {"b": float("-inf")}], "c": "\ud800 text"}
     assert json.loads(as_json(odd)) == {"a": [None, {"b": None}], "c": "\ud800 text"}
+
+
+def test_what_a_stream_discarded_is_not_among_the_features_chosen():
+    unit = Unit(kind="select", dataset="d", selector="s")
+    track = Track(RunFolder(Path("nowhere")))
+    track.done[unit.id] = Done(1.0, "w:1", "2026-01-01T00:00:00+00:00")
+    path = [
+        {"feature": 2, "reason": "accepted: dependency grows", "score": 0.5},
+        {"feature": 0, "reason": "discarded: redundant", "score": 0.0},
+        {"feature": 1, "reason": "accepted: no worse", "score": float("nan")},
+    ]
+    record = {"order": [2, 1], "scores": [None, 0.1, 0.5], "support": [1, 2], "path": path}
+    (chosen,), left_out = chosen_so_far([unit], track, lambda _: "abc", lambda _: record)
+    assert [(f.rank, f.name, f.score) for f in chosen.features] == [(1, "c", 0.5), (2, "b", None)]
+    assert (chosen.n_decided, chosen.is_done, left_out) == (2, True, 0)
+
+
+def test_of_many_folds_those_that_are_not_finished_come_first():
+    units = [
+        Unit(kind="select", dataset="d", selector="s", repeat=repeat, fold=0)
+        for repeat in range(FOLDS_SHOWN + 5)
+    ]
+    track = Track(RunFolder(Path("nowhere")))
+    for unit in units[:-1]:
+        track.done[unit.id] = Done(1.0, "w:1", "2026-01-01T00:00:00+00:00")
+    folds, left_out = folds_of(units, track)
+    assert (len(folds), left_out) == (FOLDS_SHOWN, 5)
+    assert folds[0].repeat == FOLDS_SHOWN + 4
