@@ -169,9 +169,12 @@ def _done(unit: Unit, track: Track, names: Sequence[str], result: dict[str, Any]
 
 
 def _is_kept(record: dict[str, Any], kept: set[int]) -> bool:
-    """Whether a decision speaks of what was chosen in the end: streams write down all arrivals."""
+    """Whether a decision speaks of what was chosen in the end.
+
+    Streams write down all arrivals, genetic searches generations, which name no feature.
+    """
     feature = record.get("feature")
-    return not isinstance(feature, int) or feature in kept
+    return isinstance(feature, int) and feature in kept
 
 
 def _feature(number: int, record: dict[str, Any], names: Sequence[str]) -> Feature:
