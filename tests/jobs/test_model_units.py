@@ -13,8 +13,8 @@ from mlfs_dask.graphs.executor import OnCluster
 from mlfs_dask.jobs import agenda, estimate, on_cluster
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.jobfile import parse_job
-from mlfs_dask.jobs.model_costs import n_models
 from mlfs_dask.jobs.local_processes import LocalProcesses
+from mlfs_dask.jobs.model_costs import n_models
 from mlfs_dask.jobs.perform import Address
 from mlfs_dask.jobs.plan import _workers
 from mlfs_dask.jobs.results import open_run
