@@ -32,7 +32,7 @@ def as_labels(Y: Any, n_samples: int) -> ByteArray:
     if hasattr(Y, "compute"):
         Y = Y.compute()
     if sp.issparse(Y):
-        Y = Y.toarray()
+        Y = _dense_labels(Y)
     try:
         array = np.asarray(Y)
     except ValueError as error:
@@ -48,7 +48,7 @@ def as_labels(Y: Any, n_samples: int) -> ByteArray:
         raise InputError(f"X has {n_samples} rows, Y has {len(array)}")
     if array.dtype.kind not in "buif":
         raise InputError(f"Y has dtype {array.dtype}; expected numbers 0 and 1")
-    wrong = ~((array == 0) | (array == 1))
+    wrong = array > 1 if array.dtype == np.uint8 else ~((array == 0) | (array == 1))
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
         raise InputError(
@@ -57,6 +57,14 @@ def as_labels(Y: Any, n_samples: int) -> ByteArray:
             "MultiLabelBinarizer does).",
         )
     return np.ascontiguousarray(array, dtype=np.uint8)
+
+
+def _dense_labels(Y: Any) -> Any:
+    """Sparse labels as an array; of bytes if they are 0 and 1: there may be very many cells."""
+    rows = sp.csr_matrix(Y, copy=True)
+    rows.sum_duplicates()
+    small = bool(np.isin(rows.data, (0, 1)).all())
+    return (rows.astype(np.uint8) if small else rows).toarray()
 
 
 def as_block(X: Any) -> Block:

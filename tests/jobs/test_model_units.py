@@ -9,6 +9,7 @@ import pytest
 
 from mlfs_dask.classifiers.base_learners.naive_bayes import NaiveBayes
 from mlfs_dask.classifiers.model_tasks import fit_and_ask
+from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import OnCluster
 from mlfs_dask.jobs import agenda, estimate, on_cluster
 from mlfs_dask.jobs.estimate import Sizes
@@ -96,6 +97,39 @@ def test_only_the_units_of_a_failing_model_fail(run_tiny, tiny_store, monkeypatc
     assert len(kept | failed) == 3 * 2 * 2 * 3
 
 
+def test_missing_cells_reach_every_classifier_of_a_job(run_tiny) -> None:
+    """Those without a rule for them are refused by name before anything runs, or impute."""
+    head, _, _ = TINY_JOB.partition("[[evaluate.classifier]]")
+    entries = [
+        {"method": "mlknn"},
+        {"method": "dmlknn"},
+        {"method": "brknn"},
+        {"method": "iblr", "plus": True},
+        {"method": "br", "base": "c45"},
+        {"method": "lp", "base": "tree"},
+        {"method": "clr", "base": "knn"},
+        {"method": "rakel", "base": "naive-bayes", "impute": "mean"},
+        {"method": "mlnb", "impute": "mean"},
+    ]
+    few = ("select=[]", "evaluate.split.repeats=1", "evaluate.split.folds=2")
+
+    def run(entries):
+        tables = [
+            "\n".join(f"{key} = {json.dumps(value)}" for key, value in entry.items())
+            for entry in entries
+        ]
+        written = "\n[[evaluate.classifier]]\n".join([head, *tables])
+        return run_tiny(*few, "data.missing.rate=0.1", text=written)
+
+    finished = run(entries)
+    assert finished.state == "done"
+    table = open_run(finished.folder.path).evaluation
+    assert len(set(table["classifier"].tolist())) == len(entries)
+    assert np.isfinite(table["value"]).all()
+    with pytest.raises(InputError, match=r"evaluate\.classifier\.0: .*no rule for missing values"):
+        run([{"method": "br", "base": "logistic"}])
+
+
 def seconds(name, sizes, selector="SPEC"):
     job, units = judging(name)
     return estimate.seconds(job, next(u for u in units if u.selector == selector), sizes)
@@ -128,7 +162,7 @@ def test_models_cost() -> None:
         times = []
         for overrides in ((), wrapper):
             job, units = judging(name, overrides=overrides)
-            unit = next(u for u in units if u.selector == "SPEC")
+            unit = next(u for u in units if u.selector.startswith("SPEC"))
             times.append(estimate.seconds(job, unit, sized()))
         assert times[1] > 0.6 * curves * times[0]
         assert times[1] < 1.4 * curves * times[0]
