@@ -1,4 +1,9 @@
-"""C4.5 against WEKA's J48: its answers as they were kept, and WEKA itself where there is one."""
+"""C4.5 against WEKA's J48: its answers as they were kept, and WEKA itself where there is one.
+
+On all 14 UCI files, learned whole and from two of three rows, and on the problems made here, trees
+have as many leaves and nodes as J48's (``leaves`` and ``nodes`` in cases/c45-weka.json) and class
+frequencies are equal to 1e-9: there is no difference to explain.
+"""
 
 import json
 from pathlib import Path
