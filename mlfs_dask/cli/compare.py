@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mlfs_dask.cli.output import json_option, print_json, print_table
 from mlfs_dask.cli.runs import runs_option
+
+if TYPE_CHECKING:
+    from mlfs_dask.storage.places import Place
 
 _ROWS_SHOWN = 6
 
@@ -80,7 +83,7 @@ def _within(share: float) -> float:
 @runs_option
 @json_option
 def compare(
-    names: tuple[str, ...], output: Path | None, runs: Path, as_json: bool, **options: Any
+    names: tuple[str, ...], output: Path | None, runs: Place, as_json: bool, **options: Any
 ) -> None:
     """Test whether methods differ, over the data sets of one or several runs.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +11,9 @@ from mlfs_dask.cli.going_on import naming_the_way_on, resume_words
 from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.runs import runs_option
 from mlfs_dask.cli.where import cluster_client, cluster_options, flags_of
+
+if TYPE_CHECKING:
+    from mlfs_dask.storage.places import Place
 
 
 @click.command()
@@ -30,7 +32,7 @@ def resume(
     retry_failed: bool,
     workers: int | None,
     where: dict[str, Any],
-    runs: Path,
+    runs: Place,
     as_json: bool,
 ) -> None:
     """Take a run up where it was left, from its folder alone.
@@ -72,7 +74,7 @@ def resume(
 @click.argument("name", metavar="RUN")
 @runs_option
 @json_option
-def cancel(name: str, runs: Path, as_json: bool) -> None:
+def cancel(name: str, runs: Place, as_json: bool) -> None:
     """Ask for a run to end after the step in hand; what is finished is kept.
 
     RUN is an id, a unique beginning of one, or a path. A run that no process works on is marked as
@@ -107,7 +109,7 @@ def cancel(name: str, runs: Path, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Pass over names that no run has.")
 @runs_option
 @json_option
-def rm(names: tuple[str, ...], force: bool, runs: Path, as_json: bool) -> None:
+def rm(names: tuple[str, ...], force: bool, runs: Place, as_json: bool) -> None:
     """Delete runs: results, report, journal and all. There is no way back.
 
     RUN is an id, a unique beginning of one, or a path. All names are looked up before anything is

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,6 +14,7 @@ from mlfs_dask.cli.where import cluster_client, cluster_options, target_of
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.rundir import RunFolder
+    from mlfs_dask.storage.places import Place
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 2.0
@@ -49,8 +49,9 @@ def see_through(run: str, chain: int, number: int) -> str:
     from mlfs_dask.jobs.rundir import RunFolder
     from mlfs_dask.jobs.sessions import fruitless_starts
     from mlfs_dask.jobs.submit import hand_over
+    from mlfs_dask.storage.places import place
 
-    folder = RunFolder(Path(run))
+    folder = RunFolder(place(run))
     state: str = folder.read_state()["state"]
     if state == "cancelled":  # while nobody was at work on it, so that nobody saw the request
         return state
@@ -118,7 +119,7 @@ def coordinate(folder: RunFolder, client: Any, *, retry_failed: bool, chain: str
 )
 @cluster_options
 @runs_option
-def coordinator(names: tuple[str, ...], watch: bool, where: dict[str, Any], runs: Path) -> None:
+def coordinator(names: tuple[str, ...], watch: bool, where: dict[str, Any], runs: Place) -> None:
     """Coordinate runs from this process, through any loss of the cluster.
 
     The supervised form of `mlfs submit`: where the scheduler itself may be restarted, let systemd
@@ -150,7 +151,7 @@ def coordinator(names: tuple[str, ...], watch: bool, where: dict[str, Any], runs
         time.sleep(_LOOK_SECONDS)
 
 
-def _waiting(runs: Path) -> list[RunFolder]:
+def _waiting(runs: Place) -> list[RunFolder]:
     from mlfs_dask.jobs.rundir import all_runs
 
     return all_runs(runs)

@@ -13,6 +13,7 @@ from mlfs_dask.cli.runs import runs_option
 
 if TYPE_CHECKING:
     from mlfs_dask._typing import IntArray
+    from mlfs_dask.storage.places import Place
     from mlfs_dask.storage.store import Dataset
 
 _ENDINGS = {"npz": "npz", "arff": "arff", "meka": "arff", "csv": "csv", "libsvm": "svm"}
@@ -81,7 +82,7 @@ def export(
 
 
 def _chosen(
-    store: str | None, run_name: str | None, selector: str | None, top: str | None, runs: Path
+    store: str | None, run_name: str | None, selector: str | None, top: str | None, runs: Place
 ) -> tuple[Dataset, IntArray | None]:
     """The store to write, and which of its features; None for all of them."""
     from mlfs_dask.jobs.chosen import chosen_features, dataset_in_run, only_dataset, parse_top

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlfs_dask.storage.places import Place
 
 
 def resume_words(
-    run: str, runs: Path, *, retry_failed: bool = False, where: Sequence[str] = ()
+    run: str, runs: Place, *, retry_failed: bool = False, where: Sequence[str] = ()
 ) -> str:
     """The command that takes a run up, as a user would type it.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -14,6 +13,7 @@ from mlfs_dask.cli.runs import runs_option
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.rundir import RunFolder
+    from mlfs_dask.storage.places import Place
 
 # What needs a look comes first.
 _STATES: Final = (
@@ -47,7 +47,9 @@ _KEYS: Final[dict[str, tuple[Callable[[dict[str, Any]], Any], bool]]] = {
 @click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only these.")
 @runs_option
 @json_option
-def list_runs(sort: str, reverse: bool, states: tuple[str, ...], runs: Path, as_json: bool) -> None:
+def list_runs(
+    sort: str, reverse: bool, states: tuple[str, ...], runs: Place, as_json: bool
+) -> None:
     """List the runs, newest first.
 
     \b
@@ -110,8 +112,12 @@ def _run_facts(folder: RunFolder) -> dict[str, Any] | None:
     }
 
 
-def _size(folder: Path) -> int:
+def _size(folder: Place) -> int:
     """Bytes of all files; what goes away meanwhile counts nothing."""
+    from mlfs_dask.storage.places import ObjectPlace
+
+    if isinstance(folder, ObjectPlace):
+        return folder.bytes_below()
     size = 0
     for parent, _, files in os.walk(folder):
         for file in files:

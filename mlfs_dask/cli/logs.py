@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.runs import runs_option
+
+if TYPE_CHECKING:
+    from mlfs_dask.storage.places import Place
 
 
 @click.command()
@@ -21,7 +24,7 @@ from mlfs_dask.cli.runs import runs_option
 )
 @runs_option
 @json_option
-def logs(name: str, follow: bool, lines: int | None, runs: Path, as_json: bool) -> None:
+def logs(name: str, follow: bool, lines: int | None, runs: Place, as_json: bool) -> None:
     """Print the log of a run.
 
     RUN is an id, a unique beginning of one, or a path. With --follow new lines are shown as they
@@ -34,6 +37,7 @@ def logs(name: str, follow: bool, lines: int | None, runs: Path, as_json: bool) 
     """
     from mlfs_dask.jobs.logfile import read_log
     from mlfs_dask.jobs.rundir import find_run
+    from mlfs_dask.storage.segments import has_grown
 
     folder = find_run(name, runs)
     if as_json:
@@ -49,5 +53,5 @@ def logs(name: str, follow: bool, lines: int | None, runs: Path, as_json: bool) 
         pass
     if not last.endswith(b"\n"):
         click.echo()
-    if not folder.log.is_file():
+    if not has_grown(folder.log):
         click.echo(f"{folder.id} has no log yet", err=True)

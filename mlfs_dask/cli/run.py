@@ -16,6 +16,7 @@ from mlfs_dask.cli.where import cluster_client, cluster_options, flags_of
 if TYPE_CHECKING:
     from mlfs_dask.jobs.plan import Plan
     from mlfs_dask.jobs.spec import Job
+    from mlfs_dask.storage.places import Place
 
 set_option = click.option(
     "--set",
@@ -46,7 +47,7 @@ def run(
     workers: int | None,
     where: dict[str, Any],
     force: bool,
-    runs: Path,
+    runs: Place,
     as_json: bool,
 ) -> None:
     """Run a job file, or take its run up where it was left.
@@ -110,7 +111,7 @@ def plan(
     job: Path,
     overrides: tuple[str, ...],
     workers: int | None,
-    runs: Path,
+    runs: Place,
     as_json: bool,
 ) -> None:
     """Say what a job would do: units, tasks, memory, expected time. Nothing is computed.

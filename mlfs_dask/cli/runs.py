@@ -13,21 +13,29 @@ from mlfs_dask.cli.output import json_option, print_json, print_table
 if TYPE_CHECKING:
     from mlfs_dask.jobs.results import Run
     from mlfs_dask.jobs.summary import Mean, Point
+    from mlfs_dask.storage.places import Place
 
 _SHARES_SHOWN: Final = 6
 
 
-def _default_runs() -> Path:
+def _default_runs() -> str:
     from mlfs_dask.jobs.rundir import runs_folder
 
-    return runs_folder()
+    return str(runs_folder())
+
+
+def _place(ctx: click.Context, param: click.Parameter, value: str) -> Place:
+    from mlfs_dask.storage.places import place
+
+    return place(value)
 
 
 runs_option = click.option(
     "--runs",
-    type=click.Path(path_type=Path),
+    callback=_place,
     default=_default_runs,
-    help="Folder of all runs; by default $MLFS_RUNS, else ./runs.",
+    metavar="PATH",
+    help="Folder or s3:// address of all runs; by default $MLFS_RUNS, else ./runs.",
 )
 
 
@@ -41,7 +49,7 @@ runs_option = click.option(
 )
 @runs_option
 @json_option
-def report(names: tuple[str, ...], output: Path | None, runs: Path, as_json: bool) -> None:
+def report(names: tuple[str, ...], output: Path | None, runs: Place, as_json: bool) -> None:
     """Write the report of one or several runs: one HTML file that needs nothing else.
 
     \b

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from mlfs_dask.jobs.history import History, InHand
     from mlfs_dask.jobs.results import Run
     from mlfs_dask.jobs.rundir import RunFolder
+    from mlfs_dask.storage.places import Place
 
 _SHOWN: Final = 10
 
@@ -25,7 +25,7 @@ _SHOWN: Final = 10
 @click.option("--failed", is_flag=True, help="Show why units failed, with tracebacks, and no more.")
 @runs_option
 @json_option
-def status(name: str, failed: bool, runs: Path, as_json: bool) -> None:
+def status(name: str, failed: bool, runs: Place, as_json: bool) -> None:
     """Say how far a run is, what is in hand, what failed, and show its results when it is finished.
 
     RUN is an id, a unique beginning of one, or a path.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.run import job_argument, set_option
 from mlfs_dask.cli.runs import runs_option
 from mlfs_dask.cli.where import cluster_client, cluster_options
+
+if TYPE_CHECKING:
+    from mlfs_dask.storage.places import Place
 
 
 @click.command()
@@ -26,7 +29,7 @@ def submit(
     overrides: tuple[str, ...],
     where: dict[str, Any],
     force: bool,
-    runs: Path,
+    runs: Place,
     as_json: bool,
 ) -> None:
     """Hand a job to a Dask cluster; this command and its machine may go.

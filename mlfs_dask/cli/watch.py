@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -13,6 +12,7 @@ from mlfs_dask.cli.runs import runs_option
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.rundir import RunFolder
+    from mlfs_dask.storage.places import Place
 
 _LOOK_SECONDS: Final = 1.0
 _SHOWN: Final = 8
@@ -22,7 +22,7 @@ _OVER: Final = ("done", "partial", "failed", "cancelled", "interrupted")
 @click.command()
 @click.argument("name", metavar="RUN")
 @runs_option
-def watch(name: str, runs: Path) -> None:
+def watch(name: str, runs: Place) -> None:
     """Follow a run until it ends: units, selections in hand, incidents. Ctrl-C stops looking only.
 
     RUN is an id, a unique beginning of one, or a path.

@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from mlfs_dask.dashboard.listing import Listing, Runs
 from mlfs_dask.dashboard.workers import Cluster, Watch
+from mlfs_dask.storage.places import Place
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Board:
         Of the scheduler's workers.
     """
 
-    def __init__(self, folders: Sequence[Path], watch: Watch) -> None:
+    def __init__(self, folders: Sequence[Place], watch: Watch) -> None:
         self.runs = Runs(folders)
         self._watch = watch
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="mlfs-dashboard-read")

@@ -8,7 +8,6 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -18,6 +17,7 @@ from mlfs_dask.dashboard.track import Track
 from mlfs_dask.errors import MlfsError
 from mlfs_dask.jobs.rundir import RunFolder, all_runs
 from mlfs_dask.jobs.shapes import read_manifest
+from mlfs_dask.storage.places import ObjectPlace, Place
 
 _PUBLISH_SECONDS: Final = 0.1
 _LIST_SECONDS: Final = 5.0
@@ -126,7 +126,7 @@ class Runs:
         Folders of runs. Nothing outside them is looked at; links to elsewhere are passed over.
     """
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    def __init__(self, folders: Sequence[Place]) -> None:
         self.folders = tuple(folders)
         self.listing = Listing()
         self._known: dict[str, _Known] = {}
@@ -207,7 +207,7 @@ class Runs:
             rows=tuple(rows),
             counts={state: counts[state] for state in STATES if counts[state]},
             unread=unread,
-            missing=tuple(str(runs) for runs in self.folders if not os.access(runs, os.R_OK)),
+            missing=tuple(str(runs) for runs in self.folders if not _is_readable(runs)),
             taken=0.0 if unread else time.time(),
             seconds=seconds,
         )
@@ -216,7 +216,7 @@ class Runs:
 class _Shelf:
     """One folder of runs, listed anew where that may bring something new."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self._path = path
         self._listed = -math.inf
         self._changed: int | None = None
@@ -225,7 +225,7 @@ class _Shelf:
     def runs(self) -> list[RunFolder]:
         """Runs in it, without those that are links to elsewhere."""
         try:
-            changed = os.stat(self._path).st_mtime_ns
+            changed = _changed(self._path)
             now = time.monotonic()
             # A folder that is new has no manifest yet, and gets it without a trace up here.
             settles = time.time() - changed / 1e9 < _SETTLE_SECONDS
@@ -238,6 +238,15 @@ class _Shelf:
         return self._runs
 
 
+def _is_readable(runs: Place) -> bool:
+    return isinstance(runs, ObjectPlace) or os.access(runs, os.R_OK)
+
+
+def _changed(folder: Place) -> int:
+    """When a folder changed; a prefix does not tell, so it is listed every few seconds."""
+    return 0 if isinstance(folder, ObjectPlace) else os.stat(folder).st_mtime_ns
+
+
 class _NotOurs(Exception):
     """A file of the run is a link or a device: whatever it is, it was not written by a run."""
 
@@ -247,8 +256,11 @@ def _stamp(folder: RunFolder) -> _Stamp:
     return tuple(_written(path) for path in (folder.manifest, folder.state))
 
 
-def _written(path: Path) -> tuple[int, int, int] | None:
+def _written(path: Place) -> tuple[int, int, int] | None:
     try:
+        if isinstance(path, ObjectPlace):
+            there = path.stat()
+            return int(there.st_mtime * 1e9), there.st_size, 0
         facts = os.lstat(path)
     except FileNotFoundError:
         return None

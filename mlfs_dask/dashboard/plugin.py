@@ -17,6 +17,7 @@ from mlfs_dask.dashboard.links import MOUNT
 from mlfs_dask.dashboard.workers import Watch
 from mlfs_dask.jobs.clusters.settings import DASHBOARD_RUNS
 from mlfs_dask.jobs.rundir import runs_folder
+from mlfs_dask.storage.places import Place, place
 
 _LOG = logging.getLogger(__name__)
 _SAMPLE_MILLISECONDS: Final = 1000
@@ -92,7 +93,7 @@ class DashboardPlugin(SchedulerPlugin):
             self._watch.heard(msg)
 
 
-def served_folders(given: Iterable[str] = ()) -> tuple[Path, ...]:
+def served_folders(given: Iterable[str] = ()) -> tuple[Place, ...]:
     """Folders of runs, by argument, else by Dask setting, else as all commands find them.
 
     Parameters
@@ -108,7 +109,7 @@ def served_folders(given: Iterable[str] = ()) -> tuple[Path, ...]:
     found = tuple(given) or dask.config.get(DASHBOARD_RUNS, None) or (str(runs_folder()),)
     if isinstance(found, str):
         found = (found,)
-    return tuple(Path(folder).absolute() for folder in dict.fromkeys(map(str, found)))
+    return tuple(place(folder).absolute() for folder in dict.fromkeys(map(str, found)))
 
 
 def _warn_if_open(scheduler: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
@@ -23,6 +22,7 @@ from mlfs_dask.jobs.shapes import read_manifest
 from mlfs_dask.jobs.summary import Point, curve_points
 from mlfs_dask.jobs.units import Unit, units_of
 from mlfs_dask.report.curves import CurvesOf, curve_groups
+from mlfs_dask.storage.places import Place
 
 INCIDENTS_SHOWN: Final = 30
 FAILURES_SHOWN: Final = 20
@@ -242,6 +242,6 @@ def _sizes(dataset: dict[str, Any]) -> dict[str, Any]:
     return {key: dataset[key] for key in ("name", "n_samples", "n_features", "n_labels")}
 
 
-def _refuse_link(path: Path) -> None:
+def _refuse_link(path: Place) -> None:
     if path.is_symlink():
         raise RunFolderError(f"{path.name} is a link to elsewhere: a run writes its files itself")

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Final
 
 from mlfs_dask.errors import RunFolderError
-from mlfs_dask.jobs import lock
+from mlfs_dask.jobs import lease
 from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.storage.atomic import machine_faults
+from mlfs_dask.storage.places import ObjectPlace
 
 _LOOK_SECONDS: Final = 0.2
+_ASK_SECONDS: Final = 2.0  # on object storage each look is a request
 _FINAL: Final = ("done", "partial", "cancelled")
 
 
@@ -44,7 +46,7 @@ def request_cancel(folder: RunFolder) -> bool:
         with machine_faults("cancel", folder.cancel):
             folder.cancel.touch()
         return True
-    with lock.hold(folder.lock):
+    with lease.alone(folder.path, folder.lock):
         folder.write_state("cancelled", **state["progress"])
     return False
 
@@ -62,7 +64,7 @@ def clear_cancel(folder: RunFolder) -> None:
 
 
 def cancel_flag(folder: RunFolder) -> Callable[[], bool]:
-    """Whether the flag is there, looked at a few times per second at most.
+    """Whether the flag is there, looked at a few times per second at most, or less often.
 
     Parameters
     ----------
@@ -70,11 +72,12 @@ def cancel_flag(folder: RunFolder) -> Callable[[], bool]:
         The run.
     """
     seen, looked = False, 0.0
+    pause = _ASK_SECONDS if isinstance(folder.cancel, ObjectPlace) else _LOOK_SECONDS
 
     def is_cancelled() -> bool:
         nonlocal seen, looked
         now = time.monotonic()
-        if not seen and now - looked >= _LOOK_SECONDS:
+        if not seen and now - looked >= pause:
             seen, looked = folder.cancel.exists(), now
         return seen
 

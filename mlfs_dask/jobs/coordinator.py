@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import shlex
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,6 +20,7 @@ from mlfs_dask.jobs.driver import Driver
 from mlfs_dask.jobs.inputs import keep_files
 from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.lease import Lease, own
+from mlfs_dask.jobs.loghandler import log_handler
 from mlfs_dask.jobs.manifest import (
     check_manifest,
     describe_dataset,
@@ -32,11 +31,13 @@ from mlfs_dask.jobs.manifest import (
 from mlfs_dask.jobs.order import Finished, Order, interrupted_error
 from mlfs_dask.jobs.plan import make_plan
 from mlfs_dask.jobs.progress import Progress, Silent
+from mlfs_dask.jobs.removal import clear_leftovers
 from mlfs_dask.jobs.replay import Replay
 from mlfs_dask.jobs.rundir import RunFolder, all_runs, write_bytes, write_json
 from mlfs_dask.jobs.shapes import read_manifest
-from mlfs_dask.storage.atomic import PatientFile, machine_faults, make_parent
+from mlfs_dask.storage.atomic import machine_faults, make_parent
 from mlfs_dask.storage.dataset import Dataset
+from mlfs_dask.storage.places import ObjectPlace
 
 __all__ = [
     "Finished",
@@ -218,6 +219,8 @@ def _choose_folder(
     order: Order, datasets: Sequence[Dataset]
 ) -> tuple[RunFolder, Sequence[Dataset]]:
     """The folder of a job on these data, and the data as they were when its run began."""
+    if isinstance(order.runs, ObjectPlace):
+        clear_leftovers(order.runs)  # nothing of a run that was removed may seem to be of this one
     digest = job_digest(order.job, [(dataset.name, dataset.digest) for dataset in datasets])
     first = order.runs / run_id(order.job.name, digest)
     if not order.force:
@@ -282,23 +285,11 @@ def resume_command(*words: str) -> str:
     return shlex.join(words)
 
 
-class _LogFile(logging.FileHandler):
-    """A log whose disk is full ends the run like any other of its files, not in a traceback."""
-
-    def _open(self) -> io.TextIOWrapper:
-        file = io.BufferedWriter(PatientFile(self.baseFilename, "ab"))
-        return io.TextIOWrapper(file, encoding=self.encoding)
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        with machine_faults("write the log", Path(self.baseFilename)):
-            raise  # what was caught: logging calls this from its except clause
-
-
 @contextmanager
 def _log_to(folder: RunFolder) -> Iterator[None]:
     """Copy the package's log into the run folder, each line with the run's id."""
     with machine_faults("write the log", folder.log):
-        handler = _LogFile(folder.log, encoding="utf-8")
+        handler = log_handler(folder.log)
     handler.setFormatter(
         logging.Formatter(f"%(asctime)s %(levelname)s {folder.id} %(name)s: %(message)s")
     )

@@ -6,13 +6,13 @@ import csv
 import io
 import math
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlfs_dask.errors import RunFolderError
+from mlfs_dask.storage.places import Place
 
 COLUMNS: Final = (
     "dataset",
@@ -51,7 +51,7 @@ def evaluation_csv(rows: Iterable[dict[str, Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-def read_evaluation(path: Path) -> NDArray[np.void]:
+def read_evaluation(path: Place) -> NDArray[np.void]:
     """``evaluation.csv`` as a structured array; undefined values are NaN.
 
     Parameters

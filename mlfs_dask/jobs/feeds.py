@@ -19,7 +19,6 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
 from mlfs_dask.errors import RunFolderError
@@ -34,6 +33,7 @@ from mlfs_dask.jobs.work import Outcome
 from mlfs_dask.selectors.online_engine import NO_MORE
 from mlfs_dask.storage.blocks import block_folders, is_closed
 from mlfs_dask.storage.dataset import Dataset, open_dataset
+from mlfs_dask.storage.places import place
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 0.5
@@ -84,7 +84,7 @@ class Feed:
 
     def look(self) -> list[tuple[int, str, int]]:
         """Take up the blocks that came: number, digest of the store with it, features of each."""
-        store = Path(self.dataset.path)
+        store = place(self.dataset.path)
         closed = is_closed(store)  # before the blocks are counted: none comes after it
         known = len(self.dataset.block_sizes)
         came = []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+
+from mlfs_dask.storage.places import ObjectPlace, Place
+from mlfs_dask.storage.segments import Segments
 
 
 class JournalTail:
@@ -20,13 +22,21 @@ class JournalTail:
         The journal; need not exist yet.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self._path = path
-        self._position = 0
+        self._position = 0  # in bytes, or in segments
         self._seq = 0
 
     def read(self) -> Iterator[dict[str, Any]]:
         """Events written since the last call."""
+        lines = self._segments if isinstance(self._path, ObjectPlace) else self._file
+        for line in lines():
+            event = _parsed(line)
+            if event is not None and event["seq"] > self._seq:
+                self._seq = event["seq"]
+                yield event
+
+    def _file(self) -> Iterator[bytes]:
         if not self._path.exists():
             return
         with self._path.open("rb") as file:
@@ -37,10 +47,13 @@ class JournalTail:
                 if not line.endswith(b"\n"):
                     return
                 self._position += len(line)
-                event = _parsed(line)
-                if event is not None and event["seq"] > self._seq:
-                    self._seq = event["seq"]
-                    yield event
+                yield line
+
+    def _segments(self) -> Iterator[bytes]:
+        assert isinstance(self._path, ObjectPlace)
+        for number, content in Segments(self._path).contents(after=self._position):
+            yield from content.splitlines()
+            self._position = number
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

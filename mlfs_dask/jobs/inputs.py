@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import msgspec
 
-from mlfs_dask.errors import RunFolderError
+from mlfs_dask.errors import MachineError, RunFolderError
 from mlfs_dask.jobs.problems import Problems, shown
 from mlfs_dask.jobs.rundir import write_bytes
 from mlfs_dask.jobs.spec import STORE_COSTS, InputFile, Job
 from mlfs_dask.storage.atomic import machine_faults
+from mlfs_dask.storage.places import Place, place
 
 COSTS: Final = "data.costs"
 GROUPS: Final = "evaluate.split.column"
@@ -112,7 +113,7 @@ def _lies_in(path: Path, folder: Path) -> bool:
         return False
 
 
-def keep_files(job: Job, folder: Path) -> Job:
+def keep_files(job: Job, folder: Place) -> Job:
     """Copy the files that a job names into its run folder, unless they are there already.
 
     Parameters
@@ -136,7 +137,7 @@ def keep_files(job: Job, folder: Path) -> Job:
     """
     kept = kept_files(job, folder)
     for key, file in job.files.items():
-        target = Path(kept.files[key].path)
+        target = place(kept.files[key].path)
         if not target.is_file():
             content = check_file(file).read_bytes()
             with machine_faults("make the run folder", folder):
@@ -146,7 +147,7 @@ def keep_files(job: Job, folder: Path) -> Job:
     return kept
 
 
-def kept_files(job: Job, folder: Path) -> Job:
+def kept_files(job: Job, folder: Place) -> Job:
     """The job with its files where its run keeps them, wherever the run lies now.
 
     Parameters
@@ -163,8 +164,8 @@ def kept_files(job: Job, folder: Path) -> Job:
     return msgspec.structs.replace(job, files=kept)
 
 
-def check_file(file: InputFile) -> Path:
-    """Path of a file, once it is sure to have the content it had when the job was read.
+def check_file(file: InputFile) -> Place:
+    """Place of a file, once it is sure to have the content it had when the job was read.
 
     Parameters
     ----------
@@ -176,9 +177,11 @@ def check_file(file: InputFile) -> Path:
     RunFolderError
         It is gone or was changed.
     """
-    path = Path(file.path)
+    path = place(file.path)
     try:
         same = _sha256(path.read_bytes()) == file.sha256
+    except MachineError:
+        raise
     except OSError as error:
         raise RunFolderError(f"{path}: {error.strerror}", hint=_RESTORE, path=file.path) from error
     if not same:

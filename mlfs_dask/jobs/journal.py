@@ -2,13 +2,16 @@
 
 A line is a JSON object with a running number ``seq`` first and the checksum of everything before it
 last. What was appended is with the operating system at once, so it outlives the process, and on
-the disk within a second, together with the files that it speaks of.
+the disk within a second, together with the files that it speaks of. On object storage, where
+nothing can be appended to, it is a row of objects: see `mlfs_dask.jobs.lines`.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import secrets
 import shutil
 import threading
 import time
@@ -16,17 +19,21 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, BinaryIO, Final, Self
 
-from mlfs_dask.errors import RunFolderError
-from mlfs_dask.storage.atomic import PatientFile, machine_faults, new_file, sync_file, sync_folder
+from mlfs_dask.errors import MlfsError, RunFolderError
+from mlfs_dask.jobs.lines import FileLines, Lines, ObjectLines
+from mlfs_dask.storage.atomic import machine_faults, new_file, sync_file, sync_folder
+from mlfs_dask.storage.claims import this_process
+from mlfs_dask.storage.places import ObjectPlace, Place
+from mlfs_dask.storage.segments import Segments, has_grown, open_grown
 
 _BATCH_SECONDS: Final = 1.0
 _CHECK: Final = b',"check":"'
 _CHECK_DIGITS: Final = 16
 
 
-def read_journal(path: Path) -> tuple[list[dict[str, Any]], int]:
+def read_journal(path: Place) -> tuple[list[dict[str, Any]], int]:
     """Events of a journal, and the number of bytes they take.
 
     Parameters
@@ -54,7 +61,7 @@ def read_journal(path: Path) -> tuple[list[dict[str, Any]], int]:
     return events, size
 
 
-def iter_journal(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
+def iter_journal(path: Place) -> Iterator[tuple[dict[str, Any], int]]:
     """Events of a journal one by one, in memory that does not grow with it.
 
     Parameters
@@ -74,27 +81,39 @@ def iter_journal(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
     RunFolderError
         A line other than the last was changed or lost. A torn last line is dropped.
     """
-    if not path.exists():
+    if not has_grown(path):
         return
-    with path.open("rb") as file:
-        line, end, number = file.readline(), 0, 0
-        while line:
-            after = file.readline()
-            number += 1
-            event = _parse(line[:-1], expected=number) if line.endswith(b"\n") else None
-            if event is None and not after:
-                return
-            if event is None:
-                raise RunFolderError(
-                    f"{path}:{number}: this line of the journal was changed or one before it is "
-                    "lost",
-                    hint="Restore the run folder from a copy, or start the job again with --force.",
-                    path=str(path),
-                    line=number,
-                )
-            end += len(line)
-            yield event, end
-            line = after
+    with open_grown(path) as file:
+        yield from _events(file, path, 0)
+
+
+def _events(file: BinaryIO, path: Place, number: int) -> Iterator[tuple[dict[str, Any], int]]:
+    """Events of lines that follow the first `number` lines of a journal."""
+    line, end = file.readline(), 0
+    while line:
+        after = file.readline()
+        number += 1
+        event = _parse(line[:-1], expected=number) if line.endswith(b"\n") else None
+        if event is None and not after:
+            return
+        if event is None:
+            raise _changed(path, number)
+        end += len(line)
+        yield event, end
+        line = after
+
+
+def _changed(path: Place, number: int) -> RunFolderError:
+    return RunFolderError(
+        f"{path}:{number}: this line of the journal was changed or one before it is lost",
+        hint="Restore the run folder from a copy, or start the job again with --force.",
+        path=str(path),
+        line=number,
+    )
+
+
+def _token() -> dict[str, str]:
+    return {"token": secrets.token_hex(8)}  # several owners may be threads of one process
 
 
 def _parse(line: bytes, expected: int) -> dict[str, Any] | None:
@@ -129,38 +148,71 @@ class Journal:
 
     def __init__(
         self,
-        path: Path,
+        path: Place,
         replay: Callable[[dict[str, Any]], None] | None = None,
         *,
         guard: Callable[[], None] = lambda: None,
         renew: bool = False,
         batch_seconds: float = _BATCH_SECONDS,
     ) -> None:
-        if renew and path.exists():
-            with machine_faults("write the journal", path), new_file(path) as partial:
-                shutil.copyfile(path, partial)
-        size = self._seq = 0
-        for event, end in iter_journal(path):
-            self._seq += 1
-            size = end
-            if replay is not None:
-                replay(event)
         self._path = path
-        self._size = size
-        self._guard = guard
+        self._seq = 0
         self._batch_seconds = batch_seconds
         self._unsynced: list[Path] = []
         self._dirty_since: float | None = None
         self._lock = threading.Condition()
         self._closed = False
         self._fault: BaseException | None = None
-        self._torn: BaseException | None = None
-        with machine_faults("write the journal", path):
-            self._file = PatientFile(path, "ab")
-            self._file.truncate(size)
-            sync_folder(path.parent)
+        replay = replay or (lambda event: None)
+        self._lines: Lines = (
+            self._take_objects(path, replay, guard)
+            if isinstance(path, ObjectPlace)
+            else self._take_file(path, replay, guard, renew=renew)
+        )
         self._syncer = threading.Thread(target=self._sync_in_time, daemon=True)
         self._syncer.start()
+
+    def _take_file(
+        self,
+        path: Path,
+        replay: Callable[[dict[str, Any]], None],
+        guard: Callable[[], None],
+        *,
+        renew: bool,
+    ) -> FileLines:
+        if renew and path.exists():
+            with machine_faults("write the journal", path), new_file(path) as partial:
+                shutil.copyfile(path, partial)
+        size = 0
+        for event, end in iter_journal(path):
+            self._seq += 1
+            size = end
+            replay(event)
+        with machine_faults("write the journal", path):
+            return FileLines(path, size, guard)
+
+    def _take_objects(
+        self,
+        folder: ObjectPlace,
+        replay: Callable[[dict[str, Any]], None],
+        guard: Callable[[], None],
+    ) -> ObjectLines:
+        """Read all segments and make the next one ours: the owner before gets no further."""
+        segments, last = Segments(folder, ".jsonl"), 0
+        while True:
+            for number, content in segments.contents(after=last):
+                last, end = number, 0
+                for event, end in _events(io.BytesIO(content), folder, self._seq):  # noqa: B007
+                    self._seq += 1
+                    replay(event)
+                if end != len(content):
+                    raise _changed(folder, self._seq + 1)
+            try:
+                segments.create(last + 1, self._line("owner", {**this_process(), **_token()}))
+            except FileExistsError:
+                continue
+            self._seq += 1
+            return ObjectLines(folder, last + 1, guard)
 
     def __enter__(self) -> Self:
         return self
@@ -178,9 +230,9 @@ class Journal:
         try:
             self.sync()
         finally:
-            self._file.close()
+            self._lines.close()
 
-    def append(self, event: str, *, files: Iterable[Path] = (), **facts: Any) -> None:
+    def append(self, event: str, *, files: Iterable[Place] = (), **facts: Any) -> None:
         """Add a line; it is synced at once if its step took a second or more (``seconds``).
 
         Parameters
@@ -201,39 +253,25 @@ class Journal:
             The run is another process's by now.
         """
         with self._lock:
-            if self._torn is not None:
-                raise self._torn
             if self._fault is not None:
                 fault, self._fault = self._fault, None
                 raise fault
-            self._guard()
-            now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            record = {"seq": self._seq + 1, "time": now, "event": event, **facts}
-            text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
-            body = text[:-1].encode()
-            self._write(body + _CHECK + _checksum(body).encode() + b'"}\n')
+            self._lines.add(self._line(event, facts))
             self._seq += 1
-            self._unsynced += files
+            self._unsynced += [file for file in files if isinstance(file, Path)]
             if self._dirty_since is None:
                 self._dirty_since = time.monotonic()
                 self._lock.notify()
         if facts.get("seconds", 0) >= self._batch_seconds:
             self.sync()
 
-    def _write(self, line: bytes) -> None:
-        """Write a line, wholly or not at all; if it stays torn, it also stays the last one."""
-        left = line
-        try:
-            with machine_faults("write the journal", self._path):
-                while left:
-                    left = left[self._file.write(left) :]
-        except OSError as error:
-            try:
-                self._file.truncate(self._size)
-            except OSError:
-                self._torn = error
-            raise
-        self._size += len(line)
+    def _line(self, event: str, facts: dict[str, Any]) -> bytes:
+        """The next line."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        record = {"seq": self._seq + 1, "time": now, "event": event, **facts}
+        text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+        body = text[:-1].encode()
+        return body + _CHECK + _checksum(body).encode() + b'"}\n'
 
     def sync(self) -> None:
         """Flush what is unsynced to the disk: files first, then the lines that speak of them.
@@ -250,7 +288,7 @@ class Journal:
                 sync_file(file)
             for folder in {file.parent for file in self._unsynced}:
                 sync_folder(folder)
-            sync_file(self._path)
+            self._lines.sync()
             self._unsynced.clear()
             self._dirty_since = None
 
@@ -268,6 +306,6 @@ class Journal:
                     continue
             try:
                 self.sync()
-            except OSError as error:  # told to the coordinator on its next append
+            except (OSError, MlfsError) as error:  # told to the coordinator on its next append
                 self._fault = error
                 return

@@ -6,6 +6,10 @@ that took its place. So each owner takes the next number by creating ``owners/<n
 only one can do, and looks before each commit whether a higher number is there; it has lost the run
 then, and stops. Its journal file was replaced by the new owner's, so a line that it writes in
 between goes nowhere.
+
+On object storage there is no lock at all, and of two that create one number at the same time one
+is refused. Nor is there a file to be replaced: there the journal itself tells a late writer that it
+is not alone (see `mlfs_dask.jobs.lines`).
 """
 
 from __future__ import annotations
@@ -13,23 +17,21 @@ from __future__ import annotations
 import json
 import logging
 import os
+import secrets
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
-from mlfs_dask.errors import LeaseLostError, RunFolderError
+from mlfs_dask.errors import BucketError, LeaseLostError, MachineError, RunFolderError
 from mlfs_dask.jobs import lock
-from mlfs_dask.storage.atomic import PatientFile, machine_faults, new_file, write_whole
+from mlfs_dask.storage.atomic import create_file, machine_faults, new_file, write_whole
+from mlfs_dask.storage.claims import BEAT_SECONDS, is_gone, this_process
+from mlfs_dask.storage.places import ObjectPlace, Place, names_in
 
 _LOG = logging.getLogger(__name__)
-BEAT_SECONDS: Final = 5.0
-STALE_SECONDS: Final = 30.0
-"""An owner on another machine that gave no sign for so long is taken for dead."""
 
 
 class Lease:
@@ -45,8 +47,9 @@ class Lease:
         The owner before, as its file tells; empty if there was none.
     """
 
-    def __init__(self, owners: Path, number: int, before: dict[str, Any]) -> None:
+    def __init__(self, owners: Place, number: int, before: dict[str, Any]) -> None:
         self._before = before
+        self._number = number
         self._file = _owner_file(owners, number)
         self._next = _owner_file(owners, number + 1)
         self._ended = threading.Event()
@@ -78,7 +81,7 @@ class Lease:
         try:
             self.check()
             _write(self._file, {**_me(), "left": True})
-        except (LeaseLostError, OSError):
+        except (LeaseLostError, BucketError, OSError):
             return  # the run is another's, or gone: there is nothing to leave
 
     def check(self) -> None:
@@ -89,26 +92,37 @@ class Lease:
         LeaseLostError
             Another one took it, or it was removed.
         """
-        if self._next.exists() or not self._file.exists():
+        if not self._is_last():
             other = _read(self._next)
             raise LeaseLostError(
                 f"process {other.get('pid')} on {other.get('host')} has taken over this run",
-                hint=f"`mlfs status {self._file.parents[1].name}` follows it.",
+                hint=f"`mlfs status {self._file.parent.parent.name}` follows it.",
                 owner=other,
             )
+
+    def _is_last(self) -> bool:
+        if isinstance(self._file, ObjectPlace):
+            return _last(self._file.parent) == self._number
+        return self._file.exists() and not self._next.exists()
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
             try:
-                os.utime(self._file)
+                if isinstance(self._file, ObjectPlace):
+                    self._file.write_bytes(self._file.read_bytes())
+                else:
+                    os.utime(self._file)
             except FileNotFoundError:
                 return  # `check` says what became of it
-            except OSError as error:  # a sign of life that fails is no reason to give no more
+            except (
+                BucketError,
+                OSError,
+            ) as error:  # a sign of life that fails is no reason to give no more
                 _LOG.debug("%s: %s", self._file, error)
 
 
 @contextmanager
-def own(run: Path, lock_file: Path, *, chain: str = "") -> Iterator[Lease]:
+def own(run: Place, lock_file: Place, *, chain: str = "") -> Iterator[Lease]:
     """Own a run while the block runs.
 
     Parameters
@@ -128,20 +142,45 @@ def own(run: Path, lock_file: Path, *, chain: str = "") -> Iterator[Lease]:
     """
     with ExitStack() as stack:
         succeeds = chain and _last_owner(run / "owners").get("chain") == chain
-        locked = True
-        try:
-            stack.enter_context(lock.hold(lock_file))
-        except RunFolderError:
-            if not succeeds:
-                raise
-            locked = False
-        if not succeeds:
-            _refuse_living(run)
-        facts = {"locked": locked, "chain": chain}
-        yield stack.enter_context(_claim(run / "owners", facts))
+        if isinstance(lock_file, ObjectPlace):
+            facts = {**this_process(), "token": secrets.token_hex(8), "chain": chain}
+        else:
+            locked = True
+            try:
+                stack.enter_context(lock.hold(lock_file))
+            except RunFolderError:
+                if not succeeds:
+                    raise
+                locked = False
+            facts = {**_me(), "locked": locked, "chain": chain}
+        yield stack.enter_context(_claim(run, facts, alone=not succeeds))
 
 
-def next_number(run: Path) -> int:
+@contextmanager
+def alone(run: Place, lock_file: Place) -> Iterator[None]:
+    """Keep others from writing a run for a moment.
+
+    Parameters
+    ----------
+    run
+        Its folder.
+    lock_file
+        Its lock.
+
+    Raises
+    ------
+    RunFolderError
+        Another process has it.
+    """
+    if isinstance(lock_file, ObjectPlace):
+        with own(run, lock_file):
+            yield
+        return
+    with lock.hold(lock_file):
+        yield
+
+
+def next_number(run: Place) -> int:
     """Number that the next owner of a run will have.
 
     Parameters
@@ -152,7 +191,7 @@ def next_number(run: Path) -> int:
     return _last(run / "owners") + 1
 
 
-def holder(run: Path, lock_file: Path) -> dict[str, Any] | None:
+def holder(run: Place, lock_file: Place) -> dict[str, Any] | None:
     """Who owns a run: ``host``, ``pid``, ``since``; None if nobody does.
 
     Parameters
@@ -162,10 +201,11 @@ def holder(run: Path, lock_file: Path) -> dict[str, Any] | None:
     lock_file
         Its lock.
     """
-    return lock.holder(lock_file) or _living_owner(run / "owners")
+    held = None if isinstance(lock_file, ObjectPlace) else lock.holder(lock_file)
+    return held or _living_owner(run / "owners")
 
 
-def refuse_owned(run: Path, lock_file: Path) -> None:
+def refuse_owned(run: Place, lock_file: Place) -> None:
     """Raise if some process owns a run.
 
     Parameters
@@ -185,71 +225,85 @@ def refuse_owned(run: Path, lock_file: Path) -> None:
         raise lock.held_by(run.name, owner)
 
 
-def _refuse_living(run: Path) -> None:
-    owner = _living_owner(run / "owners")
+def _refuse_living(run: Place, last: int) -> None:
+    owner = _living(run / "owners", last)
     if owner is not None:
         raise lock.held_by(run.name, owner)
 
 
-def _living_owner(owners: Path) -> dict[str, Any] | None:
+def _living_owner(owners: Place) -> dict[str, Any] | None:
     """The last owner, unless it left or died."""
-    number, owner = _last(owners), _last_owner(owners)
+    return _living(owners, _last(owners))
+
+
+def _living(owners: Place, number: int) -> dict[str, Any] | None:
+    """The owner of a number, unless it left or died."""
+    owner = _read(_owner_file(owners, number)) if number else {}
     if not owner or owner.get("left"):
         return None
     if owner.get("locked") and owner.get("host") == socket.gethostname():
         return None  # the lock decides on one machine, and nobody holds it
     try:
-        silent = time.time() - _owner_file(owners, number).stat().st_mtime
+        modified = _owner_file(owners, number).stat().st_mtime
     except FileNotFoundError:
         return None
-    return owner if silent < STALE_SECONDS else None
+    return None if is_gone(owner, modified) else owner
 
 
-def _last_owner(owners: Path) -> dict[str, Any]:
+def _last_owner(owners: Place) -> dict[str, Any]:
     number = _last(owners)
     return _read(_owner_file(owners, number)) if number else {}
 
 
-def _claim(owners: Path, facts: dict[str, Any]) -> Lease:
+def _claim(run: Place, facts: dict[str, Any], *, alone: bool) -> Lease:
+    owners = run / "owners"
     with machine_faults("own the run", owners):
         owners.mkdir(exist_ok=True)
     while True:
         last = _last(owners)
+        if alone:
+            _refuse_living(run, last)
         before = (_read(_owner_file(owners, last)) or {"pid": None}) if last else {}
         mine = _owner_file(owners, last + 1)
         with machine_faults("own the run", mine):
             try:
-                with PatientFile(mine, "xb") as file:
-                    file.write(json.dumps({**_me(), **facts}).encode())
+                create_file(mine, json.dumps(facts).encode())
             except FileExistsError:
                 continue  # somebody was faster; the next number is after theirs
-            for number in range(1, last):  # the one before stays: it must see that it is not last
-                _owner_file(owners, number).unlink(missing_ok=True)
+            for number in _numbers(owners):
+                if number < last:  # the one before stays: it must see that it is not last
+                    _owner_file(owners, number).unlink(missing_ok=True)
         return Lease(owners, last + 1, before)
 
 
-def _last(owners: Path) -> int:
+def _last(owners: Place) -> int:
+    return max(_numbers(owners), default=0)
+
+
+def _numbers(owners: Place) -> list[int]:
     try:
-        names = os.listdir(owners)
+        names = names_in(owners)
     except (FileNotFoundError, NotADirectoryError):  # no owner yet, or the run is being removed
-        return 0
+        return []
     stems = [name.removesuffix(".json") for name in names if name.endswith(".json")]
-    return max((int(stem) for stem in stems if stem.isdigit()), default=0)
+    return [int(stem) for stem in stems if stem.isdigit()]
 
 
-def _owner_file(owners: Path, number: int) -> Path:
+def _owner_file(owners: Place, number: int) -> Place:
     return owners / f"{number:08d}.json"
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Place) -> dict[str, Any]:
     try:
         found = json.loads(file.read_bytes())
+    except (BucketError, MachineError):
+        raise
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _write(file: Path, owner: dict[str, Any]) -> None:
+def _write(file: Place, owner: dict[str, Any]) -> None:
     with new_file(file) as partial:
         write_whole(partial, json.dumps(owner).encode())
 

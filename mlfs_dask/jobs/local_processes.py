@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -17,6 +16,7 @@ from mlfs_dask.jobs.clusters.settings import (
 )
 from mlfs_dask.jobs.on_cluster import OnClient
 from mlfs_dask.jobs.sizes import parse_bytes
+from mlfs_dask.storage.places import Place
 
 _START_TIMEOUT: Final = "180s"  # starting processes on a machine that is busy with other things
 
@@ -40,7 +40,7 @@ class LocalProcesses(OnClient):
         memory_per_worker: str | None,
         listener: Listener,
         session: str,
-        run: Path,
+        run: Place,
     ) -> None:
         super().__init__(None, listener, session, run)
         self._wanted = n_workers

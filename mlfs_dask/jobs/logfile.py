@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from mlfs_dask.jobs.rundir import RunFolder
+from mlfs_dask.storage.places import ObjectPlace, Place
+from mlfs_dask.storage.segments import Segments
 
 _POLL_SECONDS: Final = 0.2
+_ASK_SECONDS: Final = 1.0  # on object storage each look is a request
 _PIECE: Final = 1 << 16
 
 
@@ -51,14 +54,40 @@ def read_log(
         Go on until no process writes the run any more. A log that gets shorter or is replaced is
         read from its beginning.
     """
-    reader = _Reader(folder.log, start_of_last(folder.log, lines))
+    reader = _reader(folder.log, lines)
+    pause = _ASK_SECONDS if isinstance(folder.log, ObjectPlace) else _POLL_SECONDS
     while True:
         # Asked before reading: what is written until the lock is lifted is read after that.
         ended = not follow or folder.owner() is None
         yield from reader.new()
         if ended:
             return
-        time.sleep(_POLL_SECONDS)
+        time.sleep(pause)
+
+
+def _reader(log: Place, lines: int | None) -> _Reader | _Segments:
+    if isinstance(log, ObjectPlace):
+        return _Segments(log, lines)
+    return _Reader(log, start_of_last(log, lines))
+
+
+class _Segments:
+    """Reads segments on from where it stopped."""
+
+    def __init__(self, folder: ObjectPlace, lines: int | None) -> None:
+        self._segments = Segments(folder)
+        self._lines = lines
+        self._last = 0
+
+    def new(self) -> Iterator[bytes]:
+        found = []
+        for number, content in self._segments.contents(after=self._last):
+            self._last = number
+            found += content.splitlines(keepends=True)
+        if self._lines is not None:  # of what was there to begin with
+            found = found[len(found) - min(len(found), self._lines) :]
+            self._lines = None
+        yield from found
 
 
 class _Reader:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from mlfs_dask.errors import RunInterruptedError
@@ -12,6 +11,7 @@ from mlfs_dask.jobs.rundir import RunFolder, runs_folder
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.units import Unit
 from mlfs_dask.jobs.work import Failure
+from mlfs_dask.storage.places import Place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Order:
     file
         Its name, for messages.
     runs
-        Folder of all runs; default ``$MLFS_RUNS``, else ``./runs``.
+        Folder of all runs, or its address; default ``$MLFS_RUNS``, else ``./runs``.
     force
         Start a new run even if there is one.
     command
@@ -41,7 +41,7 @@ class Order:
     job: Job
     text: bytes
     file: str = "job.toml"
-    runs: Path = field(default_factory=runs_folder)
+    runs: Place = field(default_factory=runs_folder)
     force: bool = False
     command: str = ""
     progress: Progress = field(default_factory=Silent)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from mlfs_dask.jobs.spec import COST_KEYS, STORE_COSTS, Costs, InputFile, Job, M
 from mlfs_dask.jobs.sweep import entry_of
 from mlfs_dask.jobs.units import Unit, units_of
 from mlfs_dask.storage.dataset import Dataset
+from mlfs_dask.storage.places import Place
 
 # A cluster costs about this much before its first task; smaller jobs stay in this process.
 _CLUSTER_SECONDS: Final = 4.0
@@ -143,7 +143,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def make_plan(
-    job: Job, datasets: Sequence[Dataset], *, runs: Path | None = None, done: Sequence[str] = ()
+    job: Job, datasets: Sequence[Dataset], *, runs: Place | None = None, done: Sequence[str] = ()
 ) -> Plan:
     """Count and estimate a job.
 

@@ -2,6 +2,9 @@
 
 A run is renamed to a hidden name beside its own while its lock is held, and then no longer seen.
 What an interrupted removal leaves under such a name is deleted by the next one.
+
+On object storage nothing can be renamed: an object ``.removed-RUN`` beside the run says that it is
+on its way out, the manifest goes first, so that the run is no longer seen, and the mark last.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from mlfs_dask.errors import NotFoundError, RunFolderError
+from mlfs_dask.errors import BucketError, MachineError, NotFoundError, RunFolderError
 from mlfs_dask.jobs import lease, lock
 from mlfs_dask.jobs.rundir import RunFolder, find_run, runs_folder
-from mlfs_dask.storage.atomic import machine_faults, sync_folder
+from mlfs_dask.storage.atomic import machine_faults, remove, sync_folder
+from mlfs_dask.storage.places import ObjectPlace, Place, place
 
 _LOG = logging.getLogger(__name__)
 _REMOVED: Final = re.compile(r"\.removed-\d+-[0-9a-f]{8}")
@@ -34,10 +38,11 @@ _TRACES: Final = (
     "units",
 )
 _ENOUGH_TRACES: Final = 3
+_MARK: Final = ".removed-"
 
 
 def remove_runs(
-    names: Sequence[str | Path], runs: Path | None = None, *, force: bool = False
+    names: Sequence[str | Place], runs: Place | None = None, *, force: bool = False
 ) -> list[RunFolder]:
     """Delete runs, damaged ones too; all names are checked before anything is deleted.
 
@@ -74,7 +79,7 @@ def remove_runs(
             if not force or error.facts.get("candidates"):
                 raise
             _LOG.info("%s", error.message)
-    folders = list({folder.path.resolve(): folder for folder in found}.values())
+    folders = list({str(folder.path.resolve()): folder for folder in found}.values())
     for folder in folders:
         lease.refuse_owned(folder.path, folder.lock)
     for folder in folders:
@@ -82,7 +87,7 @@ def remove_runs(
     return folders
 
 
-def clear_leftovers(runs: Path) -> int:
+def clear_leftovers(runs: Place) -> int:
     """Delete what interrupted removals left behind, as far as the system lets us.
 
     Parameters
@@ -95,6 +100,8 @@ def clear_leftovers(runs: Path) -> int:
     int
         How many there were.
     """
+    if isinstance(runs, ObjectPlace):
+        return _clear_marked(runs)
     count = 0
     for entry in sorted(runs.iterdir()) if runs.is_dir() else ():
         if not _REMOVED.fullmatch(entry.name) or entry.is_symlink():
@@ -108,7 +115,7 @@ def clear_leftovers(runs: Path) -> int:
     return count
 
 
-def _resolve(name: str | Path, runs: Path) -> RunFolder:
+def _resolve(name: str | Place, runs: Place) -> RunFolder:
     """The run that is meant; unlike `find_run` also one that lost its manifest."""
     try:
         folder = find_run(name, runs)
@@ -134,25 +141,34 @@ def _resolve(name: str | Path, runs: Path) -> RunFolder:
     return folder
 
 
-def _damaged(name: str | Path, runs: Path) -> RunFolder | None:
-    places = [Path(name)]
-    if len(Path(name).parts) == 1 and Path(name).name:
-        places.append(runs / name)
-    return next((RunFolder(path) for path in places if os.path.isdir(path) and str(name)), None)
+def _damaged(name: str | Place, runs: Place) -> RunFolder | None:
+    places = [place(name)]
+    if len(Path(str(name)).parts) == 1 and Path(str(name)).name:
+        places.append(runs / str(name))
+    return next((RunFolder(path) for path in places if _is_dir(path) and str(name)), None)
+
+
+def _is_dir(path: Place) -> bool:
+    return path.is_dir() if isinstance(path, ObjectPlace) else os.path.isdir(path)
 
 
 def _is_run(folder: RunFolder) -> bool:
     """Whether a run made this folder; other programs have files named manifest.json too."""
     try:
         manifest = json.loads(folder.manifest.read_bytes())
+    except (BucketError, MachineError):
+        raise
     except (OSError, ValueError):
         manifest = None
     if isinstance(manifest, dict) and {"run", "job_digest", "datasets"} <= manifest.keys():
         return True
-    return sum(os.path.lexists(folder.path / name) for name in _TRACES) >= _ENOUGH_TRACES
+    found = {path.name for path in folder.path.iterdir()}
+    return len(found.intersection((*_TRACES, folder.journal.name))) >= _ENOUGH_TRACES
 
 
 def _remove(folder: RunFolder) -> None:
+    if isinstance(folder.path, ObjectPlace):
+        return _remove_objects(folder.path, folder)
     hidden = folder.path.with_name(f".removed-{os.getpid()}-{secrets.token_hex(4)}")
     with _claimed(folder), machine_faults("remove the run", folder.path):
         folder.path.rename(hidden)
@@ -161,9 +177,33 @@ def _remove(folder: RunFolder) -> None:
             _delete(hidden)
 
 
+def _remove_objects(path: ObjectPlace, folder: RunFolder) -> None:
+    with lease.own(path, folder.lock):
+        _mark_of(path).touch()
+        folder.manifest.unlink()
+    _finish(path)
+
+
+def _clear_marked(runs: ObjectPlace) -> int:
+    names = [each.name for each in runs.iterdir() if each.name.startswith(_MARK)]
+    for name in names:
+        _finish(runs / name.removeprefix(_MARK))
+    return len(names)
+
+
+def _finish(path: ObjectPlace) -> None:
+    remove(path)
+    _mark_of(path).unlink()
+
+
+def _mark_of(path: ObjectPlace) -> ObjectPlace:
+    return path.with_name(f"{_MARK}{path.name}")
+
+
 @contextmanager
 def _claimed(folder: RunFolder) -> Iterator[None]:
     """Hold the lock of a run; one that is no plain file was put there by no run and locks none."""
+    assert isinstance(folder.lock, Path)
     if folder.lock.is_symlink() or (folder.lock.exists() and not folder.lock.is_file()):
         yield
         return

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -51,6 +50,7 @@ from mlfs_dask.jobs.shapes import (
 )
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.units import Unit
+from mlfs_dask.storage.places import Place
 
 _RECORD: Final = (
     "problems",
@@ -227,7 +227,7 @@ class Run:
     ----------
     id : str
         Id of the run.
-    path : Path
+    path : Path or ObjectPlace
         Its folder.
     """
 
@@ -313,10 +313,10 @@ class Run:
             self._check_unchanged(path)
 
     @property
-    def _inputs(self) -> tuple[Path, Path]:
+    def _inputs(self) -> tuple[Place, Place]:
         return self._folder.resolved, self._folder.datasets
 
-    def _check_unchanged(self, path: Path) -> None:
+    def _check_unchanged(self, path: Place) -> None:
         written = self._folder.read_state().get("outputs", {}).get(path.name)
         if written is not None and path.is_file() and file_sha256(path) != written:
             problem = f"{path} was changed since the run wrote it"
@@ -377,13 +377,14 @@ class Run:
         )
 
 
-def open_run(path: str | Path) -> Run:
+def open_run(path: str | Place) -> Run:
     """Open a run.
 
     Parameters
     ----------
     path
-        Its folder, its id in ``$MLFS_RUNS`` (else ``./runs``), or a unique beginning of the id.
+        Its folder or address, its id in ``$MLFS_RUNS`` (else ``./runs``), or a unique beginning of
+        the id.
 
     Raises
     ------

@@ -17,6 +17,7 @@ from mlfs_dask.graphs.source import MissingCells, Source, as_source
 from mlfs_dask.jobs.costs import draw_costs, read_costs
 from mlfs_dask.jobs.inputs import COSTS, GROUPS, check_file
 from mlfs_dask.jobs.spec import STORE_COSTS, Costs, Features, InputFile, Job
+from mlfs_dask.storage.atomic import fetched
 from mlfs_dask.storage.dataset import Dataset
 
 
@@ -182,13 +183,15 @@ def says_counts(features: Features) -> bool:
 
 @lru_cache(maxsize=8)
 def _read_costs(file: InputFile, feature_names: tuple[str, ...]) -> FloatArray:
-    costs = read_costs(check_file(file), feature_names)
+    with fetched(check_file(file)) as path:
+        costs = read_costs(path, feature_names)
     costs.flags.writeable = False
     return costs
 
 
 @lru_cache(maxsize=8)
 def _read_groups(file: InputFile, n_samples: int) -> IntArray:
-    codes: IntArray = np.asarray(read_groups(check_file(file), n_samples))
+    with fetched(check_file(file)) as path:
+        codes: IntArray = np.asarray(read_groups(path, n_samples))
     codes.flags.writeable = False
     return codes

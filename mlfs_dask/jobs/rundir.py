@@ -13,6 +13,9 @@
       report.html  log.txt  state.json  lock
       cancel                                      there while somebody wants the run to stop
       reserve                                     room for last words, should the disk be full
+
+On object storage ``journal/`` and ``log/`` hold what is appended, as objects 00000001, 00000002,
+... that are written once, and there is no lock: see `mlfs_dask.jobs.lease`.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ from mlfs_dask.storage.atomic import (
     remove,
     write_whole,
 )
+from mlfs_dask.storage.places import ObjectPlace, Place, place
 
 FORMAT: Final = 1
 _NAME_SHOWN: Final = 100
@@ -70,24 +74,25 @@ class RunFolder:
     Parameters
     ----------
     path
-        The folder; need not exist yet.
+        The folder, or an address; need not exist yet.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self.path = path
         self.job = path / "job.toml"
         self.resolved = path / "resolved.json"
         self.manifest = path / "manifest.json"
         self.datasets = path / "datasets.json"
         self.inputs = path / "inputs"
-        self.journal = path / "journal.jsonl"
+        grown = isinstance(path, ObjectPlace)
+        self.journal = path / ("journal" if grown else "journal.jsonl")
         self.units = path / "units"
         self.results = path / "results.json"
         self.evaluation = path / "evaluation.csv"
         self.tests = path / "tests.json"
         self.timings = path / "timings.json"
         self.report = path / "report.html"
-        self.log = path / "log.txt"
+        self.log = path / ("log" if grown else "log.txt")
         self.state = path / "state.json"
         self.lock = path / "lock"
         self.cancel = path / "cancel"
@@ -101,13 +106,15 @@ class RunFolder:
     @property
     def exists(self) -> bool:
         """Whether a run was started here; the manifest is written last."""
+        if isinstance(self.manifest, ObjectPlace):
+            return self.manifest.is_file()
         return os.path.isfile(self.manifest)  # false too where it may not be looked at
 
     def owner(self) -> dict[str, Any] | None:
         """Which process writes the run: ``host``, ``pid``, ``since``; None if none does."""
         return lease.holder(self.path, self.lock)
 
-    def unit_file(self, unit_id: str) -> Path:
+    def unit_file(self, unit_id: str) -> Place:
         """Where the result of a unit lies.
 
         Parameters
@@ -121,13 +128,16 @@ class RunFolder:
     def reserved(self) -> Iterator[None]:
         """Keep some room on the disk while the block runs; `last_words` gives it back.
 
+        Object storage is not full in this sense: there is nothing to keep.
+
         Raises
         ------
         MachineError
             The disk is full or refuses.
         """
-        with machine_faults("make room", self.reserve):
-            write_whole(self.reserve, bytes(_RESERVED))
+        if isinstance(self.reserve, Path):
+            with machine_faults("make room", self.reserve):
+                write_whole(self.reserve, bytes(_RESERVED))
         try:
             yield
         finally:
@@ -135,9 +145,10 @@ class RunFolder:
 
     def last_words(self) -> None:
         """Give back the room that was kept, for what must be written yet."""
-        remove(self.reserve)
+        if isinstance(self.reserve, Path):
+            remove(self.reserve)
 
-    def write_unit(self, unit_id: str, payload: bytes) -> Path:
+    def write_unit(self, unit_id: str, payload: bytes) -> Place:
         """Put the result of a unit in place, whole; the journal syncs it.
 
         Parameters
@@ -153,6 +164,9 @@ class RunFolder:
             The disk is full or refuses.
         """
         target = self.unit_file(unit_id)
+        if isinstance(target, ObjectPlace):
+            target.write_bytes(payload)
+            return target
         with machine_faults("write the result", target):
             partial = partial_path(target)
             try:
@@ -209,7 +223,7 @@ class RunFolder:
         return document
 
 
-def write_bytes(path: Path, data: bytes) -> None:
+def write_bytes(path: Place, data: bytes) -> None:
     """Write a file beside its name, sync it, rename it.
 
     Parameters
@@ -227,7 +241,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     write_parts(path, [data])
 
 
-def write_parts(path: Path, parts: Iterable[bytes]) -> None:
+def write_parts(path: Place, parts: Iterable[bytes]) -> None:
     """Write a file like `write_bytes`, from parts that need not fit in memory together.
 
     Parameters
@@ -250,7 +264,7 @@ def write_parts(path: Path, parts: Iterable[bytes]) -> None:
         file.writelines(parts)
 
 
-def write_json(path: Path, document: Any) -> None:
+def write_json(path: Place, document: Any) -> None:
     """Write a document as indented JSON, whole or not at all.
 
     Parameters
@@ -264,7 +278,7 @@ def write_json(path: Path, document: Any) -> None:
     write_bytes(path, text.encode() + b"\n")
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Place) -> Any:
     """Read one of the run's JSON files.
 
     Parameters
@@ -295,7 +309,7 @@ def read_json(path: Path) -> Any:
         ) from error
 
 
-def file_sha256(path: Path) -> str:
+def file_sha256(path: Place) -> str:
     """sha256 of a file, in hexadecimal.
 
     Parameters
@@ -303,17 +317,19 @@ def file_sha256(path: Path) -> str:
     path
         The file.
     """
+    if isinstance(path, ObjectPlace):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def runs_folder() -> Path:
-    """Folder of all runs: ``$MLFS_RUNS``, else ``./runs``."""
-    return Path(os.environ.get("MLFS_RUNS") or "runs")
+def runs_folder() -> Place:
+    """Folder of all runs, or an address: ``$MLFS_RUNS``, else ``./runs``."""
+    return place(os.environ.get("MLFS_RUNS") or "runs")
 
 
-def find_run(name: str | Path, runs: Path | None = None) -> RunFolder:
-    """The run a user means: a path, an id, or a unique beginning of one.
+def find_run(name: str | Place, runs: Place | None = None) -> RunFolder:
+    """The run a user means: a path, an address, an id, or a unique beginning of one.
 
     Parameters
     ----------
@@ -327,7 +343,7 @@ def find_run(name: str | Path, runs: Path | None = None) -> RunFolder:
     NotFoundError
         None, or several.
     """
-    direct = RunFolder(Path(name))
+    direct = RunFolder(place(name))
     if direct.exists:
         return direct
     runs = runs or runs_folder()
@@ -346,7 +362,7 @@ def find_run(name: str | Path, runs: Path | None = None) -> RunFolder:
     )
 
 
-def all_runs(runs: Path | None = None) -> list[RunFolder]:
+def all_runs(runs: Place | None = None) -> list[RunFolder]:
     """All runs in a folder, by id; hidden names are on their way out.
 
     Parameters
@@ -355,5 +371,5 @@ def all_runs(runs: Path | None = None) -> list[RunFolder]:
         Folder of all runs; default `runs_folder`.
     """
     runs = runs or runs_folder()
-    folders = sorted(runs.iterdir()) if runs.is_dir() else []
+    folders: list[Place] = sorted(runs.iterdir()) if runs.is_dir() else []
     return [run for run in map(RunFolder, folders) if run.exists and run.id[:1] != "."]

@@ -5,13 +5,13 @@ Only what is read is asked for; anything more is left alone.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from mlfs_dask.errors import RunFolderError
 from mlfs_dask.jobs.rundir import CHANGED, FORMAT, read_json
+from mlfs_dask.storage.places import Place
 
 
 class _Labelled(msgspec.Struct):
@@ -145,7 +145,7 @@ Shape: TypeAlias = Any
 _DATASETS: Final = dict[str, DatasetNames]
 
 
-def read_shaped(path: Path, shape: Shape) -> Any:
+def read_shaped(path: Place, shape: Shape) -> Any:
     """Read a JSON file and check that it holds what its readers need.
 
     Parameters
@@ -181,13 +181,13 @@ def read_shaped(path: Path, shape: Shape) -> Any:
     return document
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Place) -> dict[str, Any]:
     """``manifest.json``, checked."""
     document: dict[str, Any] = read_shaped(path, Manifest)
     return document
 
 
-def read_datasets(path: Path, needed: list[str]) -> dict[str, Any]:
+def read_datasets(path: Place, needed: list[str]) -> dict[str, Any]:
     """``datasets.json``, checked to name the data sets of the run."""
     document: dict[str, Any] = read_shaped(path, _DATASETS)
     missing = [name for name in needed if name not in document]

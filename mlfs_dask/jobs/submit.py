@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -20,6 +19,7 @@ from mlfs_dask.jobs.clusters.settings import ALLOWED_FAILURES, COORDINATOR, COOR
 from mlfs_dask.jobs.coordinator import prepare_run
 from mlfs_dask.jobs.order import Order
 from mlfs_dask.jobs.rundir import RunFolder
+from mlfs_dask.storage.places import place
 
 _LOG = logging.getLogger(__name__)
 _FIRST: Final = 1000
@@ -138,7 +138,7 @@ def _refuse_unseen(client: Any, folder: RunFolder) -> None:
 
 
 def _sees(path: str) -> bool:
-    return Path(path).is_file()
+    return place(path).is_file()
 
 
 def _warn_of_few_failures(client: Any) -> None:

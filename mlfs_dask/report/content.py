@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mlfs_dask.jobs.results import Run
@@ -20,6 +19,7 @@ from mlfs_dask.report.selected import SelectedOf, selected_features
 from mlfs_dask.report.significance import Comparisons, comparison_section
 from mlfs_dask.report.stability import StabilityTable, stability_tables
 from mlfs_dask.report.tables import BestTable, Finding, best_tables, findings, rule_in_words
+from mlfs_dask.storage.places import Place
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class RunContent:
 
 
 def read_content(
-    run: Run, points: Sequence[Point], number: int = 1, target: Path | None = None
+    run: Run, points: Sequence[Point], number: int = 1, target: Place | None = None
 ) -> RunContent:
     """Gather what a report shows of a run.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from mlfs_dask.jobs.results import Run
 from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.jobs.summary import Point
 from mlfs_dask.report.words import printable
+from mlfs_dask.storage.places import Place
 
 ROWS_INSIDE: Final = 4000
 _FILES: Final = ("evaluation.csv", "results.json", "tests.json", "timings.json")
@@ -74,7 +76,7 @@ def points_link(points: Sequence[Point]) -> str:
     return csv_link(header, rows) if 0 < len(rows) <= ROWS_INSIDE else ""
 
 
-def files_of(run: Run, target: Path | None) -> list[Download]:
+def files_of(run: Run, target: Place | None) -> list[Download]:
     """Links to the files of a run, seen from the report.
 
     Parameters
@@ -86,11 +88,17 @@ def files_of(run: Run, target: Path | None) -> list[Download]:
     """
     folder = RunFolder(run.path).path.absolute()
     there = folder if target is None else target.absolute().parent
-    return [
-        Download(name, quote(Path(os.path.relpath(folder / name, there)).as_posix()))
-        for name in _FILES
-        if (folder / name).exists()
-    ]
+    ways = {name: _way(folder / name, there) for name in _FILES if (folder / name).exists()}
+    return [Download(name, quote(way)) for name, way in ways.items() if way is not None]
+
+
+def _way(file: Place, there: Place) -> str | None:
+    """Path from one place to another; None between a disk and a bucket, or two buckets."""
+    if isinstance(file, Path) and isinstance(there, Path):
+        return Path(os.path.relpath(file, there)).as_posix()
+    if isinstance(file, Path) or isinstance(there, Path) or file.bucket != there.bucket:
+        return None
+    return posixpath.relpath(f"/{file.key}", f"/{there.key}")
 
 
 def _cell(value: Any) -> Any:

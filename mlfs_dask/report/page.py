@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -17,9 +16,10 @@ from mlfs_dask.report import words
 from mlfs_dask.report.chart import mark_outline
 from mlfs_dask.report.compare import compare_runs
 from mlfs_dask.report.content import read_content
+from mlfs_dask.storage.places import Place
 
 
-def render_report(runs: Sequence[Run], target: Path | None = None) -> str:
+def render_report(runs: Sequence[Run], target: Place | None = None) -> str:
     """HTML of a report; several runs are compared first.
 
     Parameters
@@ -64,7 +64,7 @@ def make_environment(*packages: str) -> Environment:
     return environment
 
 
-def write_report(runs: Sequence[Run], target: Path) -> None:
+def write_report(runs: Sequence[Run], target: Place) -> None:
     """Write a report, whole or not at all.
 
     Parameters

@@ -199,6 +199,28 @@ def new_file(target: Place, *, overwrite: bool = True) -> Iterator[Path]:
         raise
 
 
+def create_file(target: Place, content: bytes) -> None:
+    """Write a file that is not there yet; of several writers one succeeds.
+
+    Parameters
+    ----------
+    target
+        Its place.
+    content
+        Bytes that no other writer would write.
+
+    Raises
+    ------
+    FileExistsError
+        It is there.
+    """
+    if isinstance(target, ObjectPlace):
+        target.create(content)
+        return
+    with PatientFile(target, "xb") as file:
+        file.write(content)
+
+
 @contextmanager
 def machine_faults(doing: str, path: Place) -> Iterator[None]:
     """Turn the system's errors on writing into `MachineError` with what was being done.
@@ -252,6 +274,24 @@ def make_parent(target: Place) -> None:
             hint="Give another place to write to.",
             path=str(target),
         ) from error
+
+
+@contextmanager
+def fetched(source: Place) -> Iterator[Path]:
+    """Path of a file to be read: itself, or a copy of an object while the block runs.
+
+    Parameters
+    ----------
+    source
+        The file.
+    """
+    if isinstance(source, ObjectPlace):
+        with tempfile.TemporaryDirectory(prefix="mlfs-") as folder:
+            copy = Path(folder, source.name)
+            copy.write_bytes(source.read_bytes())
+            yield copy
+        return
+    yield source
 
 
 def sync_tree(folder: Path) -> None:

@@ -33,7 +33,8 @@ _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _SETTINGS: Final = "Settings are AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and so on."
 _FIRST_RETRIES: Final = 2
 _RETRIES: Final = 8
-_ATTEMPTS: Final = 4  # each with its own retries: for answers that break off in the middle
+_ATTEMPTS: Final = 4  # for answers that break off in the middle, which obstore does not ask anew
+_RETRIED: Final = re.compile(r"after [1-9]\d* retries")
 _SECONDS_BETWEEN: Final = 0.25
 _CODE: Final = re.compile(r"<Code>(\w{1,60})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3})")
@@ -76,7 +77,7 @@ class Bucket:
         self.name = name
         self._endpoint = _endpoint()
         self._obstore = _import_obstore()
-        first = self._client("", _FIRST_RETRIES)
+        first = self._client("", _FIRST_RETRIES, {"connect_timeout": "3s", "timeout": "15s"})
         # A name that nobody has: asks for the bucket and the keys, and brings nothing back.
         self._contact(lambda: self._obstore.list(first, f".mlfs-{os.getpid()}").collect())
         self.objects = self._client("", _RETRIES)
@@ -273,10 +274,10 @@ class Bucket:
     def _where(self) -> str:
         return self._endpoint or "Amazon S3"
 
-    def _client(self, prefix: str, retries: int) -> Any:
+    def _client(self, prefix: str, retries: int, patience: ClientConfig | None = None) -> Any:
         from obstore.store import S3Store
 
-        options: ClientConfig = {"connect_timeout": "5s", "timeout": "60s"}
+        options: ClientConfig = {"connect_timeout": "5s", "timeout": "60s", **(patience or {})}
         settings: dict[str, Any] = {}
         if self._endpoint:
             settings["endpoint"] = self._endpoint
@@ -338,7 +339,8 @@ class Bucket:
                 return await request()
             except (self._obstore.exceptions.BaseError, FileNotFoundError) as error:
                 fault = self._fault(doing, key, error)
-            if attempt == _ATTEMPTS or not isinstance(fault, MachineError):
+                again = isinstance(fault, MachineError) and not _RETRIED.search(str(error))
+            if not again or attempt == _ATTEMPTS:
                 break
             await asyncio.sleep(_SECONDS_BETWEEN * attempt)
         raise fault
@@ -350,7 +352,8 @@ class Bucket:
                 return request()
             except (self._obstore.exceptions.BaseError, FileNotFoundError) as error:
                 fault = self._fault(doing, key, error)
-            if attempt == _ATTEMPTS or not isinstance(fault, MachineError):
+                again = isinstance(fault, MachineError) and not _RETRIED.search(str(error))
+            if not again or attempt == _ATTEMPTS:
                 break
             time.sleep(_SECONDS_BETWEEN * attempt)
         raise fault

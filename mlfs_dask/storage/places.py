@@ -301,27 +301,5 @@ def relative_path(path: Place, folder: Place) -> PurePosixPath:
     return PurePosixPath(str(path)).relative_to(str(folder))
 
 
-def create_file(target: Place, content: bytes) -> None:
-    """Write a file that is not there yet; of several writers one succeeds.
-
-    Parameters
-    ----------
-    target
-        Its place.
-    content
-        Bytes that no other writer would write.
-
-    Raises
-    ------
-    FileExistsError
-        It is there.
-    """
-    if isinstance(target, ObjectPlace):
-        target.create(content)
-        return
-    with target.open("xb") as file:
-        file.write(content)
-
-
 def _is_name(part: str) -> bool:
     return part not in ("", ".", "..") and part.isprintable()

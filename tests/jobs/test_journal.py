@@ -71,7 +71,7 @@ def test_a_lost_line_is_refused(tmp_path):
 
 def test_lines_are_synced_in_time_without_another_event(tmp_path, monkeypatch):
     synced = threading.Event()
-    monkeypatch.setattr("mlfs_dask.jobs.journal.sync_file", lambda path: synced.set())
+    monkeypatch.setattr("mlfs_dask.jobs.lines.sync_file", lambda path: synced.set())
     with Journal(tmp_path / "journal.jsonl", batch_seconds=0.05) as journal:
         journal.append("unit", unit="u")
         assert synced.wait(timeout=30)
@@ -79,7 +79,7 @@ def test_lines_are_synced_in_time_without_another_event(tmp_path, monkeypatch):
 
 def test_a_long_step_is_synced_at_once(tmp_path, monkeypatch):
     synced = []
-    monkeypatch.setattr("mlfs_dask.jobs.journal.sync_file", synced.append)
+    monkeypatch.setattr("mlfs_dask.jobs.lines.sync_file", synced.append)
     with Journal(tmp_path / "journal.jsonl", batch_seconds=1e6) as journal:
         journal.append("unit", unit="short", seconds=0.1)
         assert not synced
@@ -89,8 +89,8 @@ def test_a_long_step_is_synced_at_once(tmp_path, monkeypatch):
 
 def test_a_full_disk_is_told(tmp_path):
     with Journal(tmp_path / "journal.jsonl") as journal:
-        journal._file.close()
-        journal._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115  closed by the journal
+        journal._lines._file.close()
+        journal._lines._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115  closed by the journal
         with pytest.raises(MachineError, match="No space left"):
             journal.append("unit", unit="u")
         with pytest.raises(MachineError, match="No space left"):

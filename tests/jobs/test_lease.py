@@ -14,6 +14,7 @@ from mlfs_dask.jobs.journal import Journal, read_journal
 from mlfs_dask.jobs.progress import Silent
 from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.rundir import find_run
+from mlfs_dask.storage import claims
 
 
 def results(folder):
@@ -66,7 +67,7 @@ def test_an_owner_elsewhere_lives_while_it_gives_signs(tmp_path):
         pass
     with pytest.raises(RunFolderError, match="process 7 on elsewhere"):
         lease.refuse_owned(tmp_path, tmp_path / "lock")
-    elsewhere(tmp_path, seconds_ago=lease.STALE_SECONDS + 5)
+    elsewhere(tmp_path, seconds_ago=claims.STALE_SECONDS + 5)
     with own(tmp_path) as mine:
         assert mine.cut_off
 

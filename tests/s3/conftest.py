@@ -6,10 +6,12 @@ import subprocess
 import sys
 import urllib.request
 from itertools import count
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from mlfs_dask import registry
 from mlfs_dask.cli import mlfs
 
 from .proxy import Faults, FaultyProxy
@@ -95,3 +97,16 @@ def invoke():
 def document(invoke):
     """The JSON document that a command prints."""
     return lambda *arguments, code=0: json.loads(invoke(*arguments, "--json", code=code).stdout)
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    """The plug-ins in tests/plugins, here and in processes that are started."""
+    tests = Path(__file__).parents[1]
+    folders = [str(tests / "plugins"), str(tests)]
+    for folder in folders:
+        monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")]))
+    registry.names.cache_clear()
+    yield
+    registry.names.cache_clear()

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from mlfs_dask.errors import BucketError, InputError, MachineError
-from mlfs_dask.storage.places import ObjectPlace, create_file, names_in, place
+from mlfs_dask.storage.atomic import create_file
+from mlfs_dask.storage.places import ObjectPlace, names_in, place
 
 from .conftest import KEY, SECRET
 

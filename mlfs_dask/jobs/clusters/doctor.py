@@ -26,8 +26,8 @@ from mlfs_dask.jobs.clusters.probe import (
     store_digest,
 )
 from mlfs_dask.jobs.clusters.target import Target
-from mlfs_dask.storage.atomic import remove
-from mlfs_dask.storage.places import Place, create_file
+from mlfs_dask.storage.atomic import create_file, remove
+from mlfs_dask.storage.places import Place
 
 _CLOCK_LOOKS: Final = 3
 _SHARED_SECONDS: Final = 5.0

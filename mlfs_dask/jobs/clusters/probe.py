@@ -191,7 +191,8 @@ def answer_note(folder: str, note: str, answer: str, seconds: float) -> bool:
     OSError
         The folder cannot be written.
     """
-    from mlfs_dask.storage.places import create_file, place
+    from mlfs_dask.storage.atomic import create_file
+    from mlfs_dask.storage.places import place
 
     deadline = time.monotonic() + seconds
     while not (place(folder) / note).exists():
