@@ -46,6 +46,7 @@ class Board:
         self._watch = watch
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="mlfs-dashboard-read")
         self._making = ThreadPoolExecutor(1, thread_name_prefix="mlfs-dashboard-make")
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._loaded: asyncio.Future[Any] | None = None
         self._refresh: asyncio.Future[None] | None = None
         self._refreshed = -_FRESH_SECONDS
@@ -108,11 +109,17 @@ class Board:
         if future is None:
             future = self._in_thread(self._reading, lambda: self._read(key))
             self._pending[key] = future
-            future.add_done_callback(lambda _: self._pending.pop(key, None))
+            future.add_done_callback(lambda future: self._note_read(key, future))
         done, _ = await asyncio.wait([future], timeout=_RUN_PATIENCE_SECONDS)
         if not done:
             raise NotReadYetError
         return future.result()
+
+    def _note_read(self, key: str, future: asyncio.Future[Any]) -> None:
+        """Ask for the error too: whoever waited for it may have gone."""
+        self._pending.pop(key, None)
+        if not future.cancelled():
+            future.exception()
 
     def _read(self, key: str) -> Any:
         from mlfs_dask.dashboard.view import RunReader  # loaded by now, and not before it is needed
@@ -138,8 +145,14 @@ class Board:
         """
         return await self._in_thread(self._making, render)
 
+    def refresh_from_anywhere(self) -> None:
+        """Have the list read again; may be called in any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.refresh)
+
     def warm_up(self) -> None:
         """Load what pages need and read the runs, before anybody asks."""
+        self._loop = asyncio.get_running_loop()
         self._loaded = self._in_thread(self._making, _load)
         self.refresh()
 

@@ -69,48 +69,58 @@ class Chosen(Struct, frozen=True, kw_only=True):
     time: str
 
 
-def chosen_so_far(
-    units: Iterable[Unit],
-    track: Track,
-    names: Callable[[str], Sequence[str]],
-    result: Callable[[str], dict[str, Any]],
-) -> tuple[list[Chosen], int]:
-    """The selection of each selector that says most: on all rows, else the one in hand.
+class Selections:
+    """Selections of one run; of those that are finished only what is shown is kept."""
 
-    Parameters
-    ----------
-    units
-        All units of the run.
-    track
-        What became of them.
-    names
-        Name of a data set -> names of its features.
-    result
-        Id of a finished select unit -> its result.
+    def __init__(self) -> None:
+        self._finished: dict[str, Chosen] = {}
 
-    Returns
-    -------
-    chosen
-        The first `SELECTORS_SHOWN`, those in hand before the others.
-    left_out : int
-        How many more have begun.
-    """
-    best: dict[tuple[str, str], Unit] = {}
-    for unit in units:
-        if unit.kind != "select" or not (unit.id in track.done or unit.id in track.in_hand):
-            continue
-        key = (unit.dataset, unit.selector)
-        known = best.get(key)
-        if known is None or _says(unit, track) > _says(known, track):
-            best[key] = unit
-    picked = sorted(best.values(), key=lambda unit: unit.id not in track.in_hand)
-    shown = [
-        _in_hand(unit, track.in_hand[unit.id], names(unit.dataset))
-        if unit.id in track.in_hand
-        else _done(unit, track, names(unit.dataset), result(unit.id))
-        for unit in picked[:SELECTORS_SHOWN]
-    ]
-    return shown, len(picked[SELECTORS_SHOWN:])
+    def so_far(
+        self,
+        units: Iterable[Unit],
+        track: Track,
+        names: Callable[[str], Sequence[str]],
+        result: Callable[[str], dict[str, Any]],
+    ) -> tuple[list[Chosen], int]:
+        """The selection of each selector that says most: on all rows, else the one in hand.
+
+        Parameters
+        ----------
+        units
+            All units of the run.
+        track
+            What became of them.
+        names
+            Name of a data set -> names of its features.
+        result
+            Id of a finished select unit -> its result.
+
+        Returns
+        -------
+        chosen
+            The first `SELECTORS_SHOWN`, those in hand before the others.
+        left_out : int
+            How many more have begun.
+        """
+        best: dict[tuple[str, str], Unit] = {}
+        for unit in units:
+            if unit.kind != "select" or not (unit.id in track.done or unit.id in track.in_hand):
+                continue
+            key = (unit.dataset, unit.selector)
+            known = best.get(key)
+            if known is None or _says(unit, track) > _says(known, track):
+                best[key] = unit
+        picked = sorted(best.values(), key=lambda unit: unit.id not in track.in_hand)
+        shown = []
+        for unit in picked[:SELECTORS_SHOWN]:
+            if unit.id in track.in_hand:
+                shown.append(_in_hand(unit, track.in_hand[unit.id], names(unit.dataset)))
+                continue
+            if unit.id not in self._finished:
+                found = _done(unit, track, names(unit.dataset), result(unit.id))
+                self._finished[unit.id] = found
+            shown.append(self._finished[unit.id])
+        return shown, len(picked[SELECTORS_SHOWN:])
 
 
 def _says(unit: Unit, track: Track) -> tuple[bool, bool, str]:

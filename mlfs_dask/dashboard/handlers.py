@@ -118,6 +118,8 @@ class _Handler(web.RequestHandler):
             )
         except MlfsError as error:
             await self.say(500, "Damaged", error.message)
+        except OSError as error:
+            await self.say(500, "Not readable", f"A file of this run: {error.strerror}.")
         else:
             if drawn is not None:
                 return drawn

@@ -67,7 +67,7 @@ class RunCollector:
         """Metric families, as prometheus-client wants them."""
         from prometheus_client.core import GaugeMetricFamily
 
-        self._board.refresh()
+        self._board.refresh_from_anywhere()
         listing = self._board.listing
         states = GaugeMetricFamily("mlfs_runs", "Runs by state", labels=["state"])
         for state in STATES:

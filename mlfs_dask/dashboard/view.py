@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mlfs_dask.dashboard.chosen import Chosen, chosen_so_far
+from mlfs_dask.dashboard.chosen import Chosen, Selections
 from mlfs_dask.dashboard.measured import Measured
 from mlfs_dask.dashboard.pace import seconds_between
 from mlfs_dask.dashboard.stages import Fold, Stage, folds_of, stages_of
@@ -24,6 +24,7 @@ from mlfs_dask.jobs.units import Unit, units_of
 from mlfs_dask.report.curves import CurvesOf, curve_groups
 from mlfs_dask.storage.places import Place
 
+GROUPS_SHOWN: Final = 6
 INCIDENTS_SHOWN: Final = 30
 FAILURES_SHOWN: Final = 20
 SESSIONS_SHOWN: Final = 10
@@ -121,7 +122,7 @@ class RunReader:
         self._run = Run(folder)
         self._track = Track(folder)
         self._measured = Measured(folder)
-        self._results: dict[str, dict[str, Any]] = {}
+        self._selections = Selections()
         self._last: tuple[object, Drawn] | None = None
 
     def is_of(self, folder: RunFolder) -> bool:
@@ -147,7 +148,7 @@ class RunReader:
         self._track.read()
         state, owner = self._folder.read_state(), self._folder.owner()
         same = (self._track.events, state, owner)
-        if self._last is None or self._last[0] != same:
+        if self._last is None or self._last[0] != same or self._measured.is_due:
             self._last = same, self._draw(state, owner)
         return self._last[1]
 
@@ -162,10 +163,12 @@ class RunReader:
     def _draw(self, state: dict[str, Any], owner: dict[str, Any] | None) -> Drawn:
         if state["state"] in ("done", "partial") and self._folder.evaluation.is_file():
             points = curve_points(Run(self._folder))
+            self._measured = Measured(self._folder)
         else:
             points = self._measured.points(self._run, self._units, self._track)
         curves, more_curves = curve_groups(self._run, points) if points else ([], 0)
-        return Drawn(self._view(state, owner, points), curves, more_curves)
+        left_out = more_curves + len(curves[GROUPS_SHOWN:])
+        return Drawn(self._view(state, owner, points), curves[:GROUPS_SHOWN], left_out)
 
     @cached_property
     def _units(self) -> dict[str, Unit]:
@@ -181,7 +184,7 @@ class RunReader:
     ) -> RunView:
         track, units = self._track, list(self._units.values())
         folds, more_folds = folds_of(units, track)
-        chosen, more_chosen = chosen_so_far(units, track, self._names, self._result)
+        chosen, more_chosen = self._selections.so_far(units, track, self._names, self._result)
         incidents = sorted(track.incidents.values(), key=lambda each: each.time, reverse=True)
         failures = list(track.failed.values())[::-1]
         sessions = track.sessions[::-1]
@@ -223,11 +226,9 @@ class RunReader:
         return names
 
     def _result(self, unit: str) -> dict[str, Any]:
-        """Result of a select unit; kept, since its page is asked for again and again."""
-        if unit not in self._results:
-            _refuse_link(self._folder.unit_file(unit))
-            self._results[unit] = read_unit(self._folder, unit)
-        return self._results[unit]
+        """Result of a select unit."""
+        _refuse_link(self._folder.unit_file(unit))
+        return read_unit(self._folder, unit)
 
 
 def _seconds_taken(sessions: Sequence[Session], updated: str) -> float:

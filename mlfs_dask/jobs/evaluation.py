@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -73,16 +73,16 @@ def read_evaluation(path: Place) -> NDArray[np.void]:
         raise RunFolderError(f"{path}: {error}", hint=REBUILD, path=str(path)) from error
 
 
-def evaluation_table(rows: Iterable[dict[str, Any]]) -> NDArray[np.void]:
+def evaluation_table(rows: Iterable[Sequence[Any]]) -> NDArray[np.void]:
     """What `read_evaluation` gives for a file of these rows.
 
     Parameters
     ----------
     rows
-        By name of the column; None is undefined.
+        Their values in the order of `COLUMNS`; None is undefined.
     """
-    cells = ([row[column] for column in COLUMNS] for row in sorted(rows, key=_sort_key))
-    return _structured([["" if cell is None else str(cell) for cell in row] for row in cells])
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    return np.sort(_structured(cells), order=COLUMNS[:9])
 
 
 def no_evaluation() -> NDArray[np.void]:

@@ -1,6 +1,7 @@
 """What the pages and documents say, and how they answer."""
 
 import json
+import shutil
 
 import pytest
 from made_runs import MadeRun
@@ -229,3 +230,18 @@ def test_the_list_answers_while_the_first_look_goes_on(tmp_path, monkeypatch):
         assert pages.get("/mlfs/api/runs").json["runs"] == []
         go_on.set()
         pages.until("/mlfs", lambda answer: "slow-0123456789" in answer.text)
+
+
+def test_curves_of_units_are_those_of_the_results(tiny_runs, tmp_path):
+    """Before the results are put together, points come from the units: the same to the last bit."""
+    from mlfs_dask.dashboard.view import RunReader
+
+    copied = shutil.copytree(tiny_runs, tmp_path / "runs")
+    (folder,) = all_runs(copied)
+    whole = RunReader(folder.id, folder).read()
+    expected = open_run(folder.path).evaluation
+    folder.evaluation.unlink()
+    folder.write_state("failed", done=32, total=32)
+    reader = RunReader(folder.id, folder)
+    assert reader.read().view.points == whole.view.points
+    assert repr(reader._run.evaluation.tolist()) == repr(expected.tolist())

@@ -7,7 +7,7 @@ import pytest
 from made_runs import MadeRun, start
 
 from mlfs_dask.dashboard import listing
-from mlfs_dask.dashboard.chosen import chosen_so_far
+from mlfs_dask.dashboard.chosen import Selections
 from mlfs_dask.dashboard.links import base_of
 from mlfs_dask.dashboard.listing import Runs
 from mlfs_dask.dashboard.pace import seconds_left
@@ -172,7 +172,7 @@ def test_what_a_stream_discarded_is_not_among_the_features_chosen():
         {"feature": 1, "reason": "accepted: no worse", "score": float("nan")},
     ]
     record = {"order": [2, 1], "scores": [None, 0.1, 0.5], "support": [1, 2], "path": path}
-    (chosen,), left_out = chosen_so_far([unit], track, lambda _: "abc", lambda _: record)
+    (chosen,), left_out = Selections().so_far([unit], track, lambda _: "abc", lambda _: record)
     assert [(f.rank, f.name, f.score) for f in chosen.features] == [(1, "c", 0.5), (2, "b", None)]
     assert (chosen.n_decided, chosen.is_done, left_out) == (2, True, 0)
 
