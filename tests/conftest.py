@@ -15,9 +15,12 @@ hypothesis.settings.load_profile(
 )
 
 
+# Shells and nohup have what runs in the background ignore these; processes that tests interrupt
+# would inherit it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # Shells start what runs in the background so; processes that tests interrupt would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,14 @@ def run(path, *overrides):
 
 
 @pytest.mark.parametrize(("normalize", "published"), [("none", 0.263), ("minmax", 0.194)])
-def test_mlknn_on_emotions_has_the_hamming_loss_of_the_papers(mlfs_data, normalize, published):
+def test_mlknn_on_emotions_has_the_hamming_loss_of_the_papers(
+    mlfs_data, tmp_path, normalize, published
+):
+    whole = declaration("jobs/emotions-spectral.toml").read_text("utf-8")
+    job = tmp_path / "emotions-baseline.toml"
+    job.write_text(whole.partition("[compare]")[0], "utf-8")  # nothing to compare
     done = run(
-        declaration("jobs/emotions-spectral.toml"),
+        job,
         "select=[]",
         "evaluate.split.repeats=5",
         f"evaluate.classifier.0.normalize={normalize}",
