@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mlfs_dask.storage.places import Place
 
 _LOOK_SECONDS: Final = 1.0
+_PATIENCE_SECONDS: Final = 60.0
 _SHOWN: Final = 8
 _OVER: Final = ("done", "partial", "failed", "cancelled", "interrupted")
 
@@ -63,6 +64,7 @@ class Seen:
         self._tail = JournalTail(folder.journal)
         self._started = time.monotonic()
         self._done_before: int | None = None
+        self._alone_since: float | None = None
         self.state: dict[str, Any] = {}
         self.in_hand: dict[str, str] = {}
         self.notices: deque[str] = deque(maxlen=_SHOWN)
@@ -75,7 +77,21 @@ class Seen:
             self._done_before = self.state["progress"]["done"]
         for event in self._tail.read():
             self._take(event)
-        return not (over and self.state["state"] in _OVER)
+        if over and self.state["state"] in _OVER:
+            return self._is_awaited()
+        self._alone_since = None
+        return True
+
+    def _is_awaited(self) -> bool:
+        """Whether a cluster that lost the coordinator is likely to start another one yet."""
+        from mlfs_dask.jobs.lease import is_awaited
+
+        if self.state["state"] != "interrupted" or not is_awaited(self._folder.path):
+            return False
+        now = time.monotonic()
+        if self._alone_since is None:
+            self._alone_since = now
+        return now - self._alone_since < _PATIENCE_SECONDS
 
     def _take(self, event: dict[str, Any]) -> None:
         kind, unit = event["event"], event.get("unit", "")

@@ -191,6 +191,18 @@ def next_number(run: Place) -> int:
     return _last(run / "owners") + 1
 
 
+def is_awaited(run: Place) -> bool:
+    """Whether a run's last owner was lost, and is of a chain that goes on where its cluster lives.
+
+    Parameters
+    ----------
+    run
+        Its folder.
+    """
+    last = _last_owner(run / "owners")
+    return bool(last.get("chain")) and not last.get("left")
+
+
 def holder(run: Place, lock_file: Place) -> dict[str, Any] | None:
     """Who owns a run: ``host``, ``pid``, ``since``; None if nobody does.
 

@@ -15,7 +15,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -147,7 +147,8 @@ class OnClient:
                 self._stop_workers()
             for topic in self._topics:
                 self._client.unsubscribe_topic(topic)
-            self._forget_steps()
+            if kind is None:
+                self._forget_steps()
         self._tasks.clear()
         forget(self._run)
         self._stack.__exit__(kind, error, trace)
@@ -163,7 +164,8 @@ class OnClient:
 
     def _forget_steps(self) -> None:
         """Have the scheduler drop the steps it passed on, which it would keep while it lives."""
-        self._client.run_on_scheduler(_truncate, topic=topic_of(self._session))
+        with suppress(OSError):  # it lives no more, and they neither
+            self._client.run_on_scheduler(_truncate, topic=topic_of(self._session))
 
     def _on_steps(self, event: tuple[float, Any]) -> None:
         self._inbox.put(("steps", event[1]))
@@ -282,7 +284,7 @@ class OnClient:
             return self._outcomes_of_spread(task, future.result())
         alone, self._alone = self._alone, False
         try:
-            outcomes: list[Outcome] = [fetch_outcome(outcome) for outcome in future.result()]
+            outcomes: list[Outcome] = future.result()
         except CancelledError as error:  # nobody here cancels what is still among the tasks
             raise _cluster_lost() from error
         except Exception as error:  # the task itself catches what its units raise
@@ -291,6 +293,7 @@ class OnClient:
             _LOG.warning("task %s was lost: %s", task.name, error)
             outcomes = [_lost(unit, error) for unit in task.units]
         future.release()
+        outcomes = [fetch_outcome(outcome) for outcome in outcomes]
         self._took += sum(outcome.seconds for outcome in outcomes)
         return outcomes
 

@@ -12,6 +12,8 @@
       tests.json                                  tests of significance, if the job has [compare]
       report.html  log.txt  state.json  lock
       cancel                                      there while somebody wants the run to stop
+      owners/<number>.json                        who wrote the run, the last one and the one before
+      handed/                                     what is too large to travel with a task
       reserve                                     room for last words, should the disk be full
 
 On object storage ``journal/`` and ``log/`` hold what is appended, as objects 00000001, 00000002,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import mlfs_dask
 from clusters import Cluster, environment, events, state, submit, wait_until
 from mlfs_dask.jobs.on_cluster import OnClient, Share
 from mlfs_dask.jobs.rundir import find_run
@@ -167,6 +168,17 @@ class Keys:
 
     def __iter__(self):
         yield self.scheduler.futures[-1].key
+
+
+def test_only_the_coordinator_submits_from_within_a_task():
+    """One level of nesting: what it submits submits nothing (BL-159)."""
+    package = Path(mlfs_dask.__file__).parent
+    using = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if any(word in path.read_text() for word in ("worker_client(", "get_client(", "secede("))
+    }
+    assert using == {"cli/coordinate.py"}
 
 
 # --- with processes ---------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -23,6 +24,7 @@ from clusters import (
     wait_until,
 )
 from mlfs_dask.cli.coordinate import see_through
+from mlfs_dask.cli.watch import Seen
 from mlfs_dask.jobs.cancel import request_cancel
 from mlfs_dask.jobs.coordinator import Order, prepare_run
 from mlfs_dask.jobs.jobfile import parse_job
@@ -176,6 +178,21 @@ def test_a_run_cancelled_while_it_waits_is_not_begun(job, tmp_path):
     assert request_cancel(folder) is False
     assert see_through(str(folder.path), 1, 1) == "cancelled"
     assert not folder.journal.exists()
+
+
+def test_watching_goes_on_while_a_lost_coordinator_may_be_replaced(job, tmp_path, monkeypatch):
+    folder = prepare_run(
+        Order(job=parse_job(JOB.encode(), "tiny.toml"), text=JOB.encode(), runs=tmp_path / "runs")
+    )
+    folder.write_state("running", done=3, total=UNITS)
+    seen = Seen(folder)
+    lost = {"host": socket.gethostname(), "locked": True}
+    for facts, goes_on in (({}, False), ({"chain": "a", "left": 1}, False), ({"chain": "a"}, True)):
+        (folder.path / "owners" / "00000007.json").write_text(json.dumps({**lost, **facts}))
+        assert seen.look() is goes_on
+        assert seen.state["state"] == "interrupted"
+    monkeypatch.setattr("mlfs_dask.cli.watch._PATIENCE_SECONDS", 0.0)
+    assert seen.look() is False
 
 
 def test_workers_that_do_not_see_the_runs_are_named(cluster, job, tmp_path, env):
