@@ -60,6 +60,7 @@ def job(tmp_path):
             process.kill()
 
 
+@pytest.mark.slow
 def test_the_page_moves_and_a_killed_worker_is_an_incident(browser, job, tmp_path):
     process, page = job
     for width in WIDTHS:
