@@ -1,9 +1,7 @@
 """Requests to one bucket of an object storage that speaks S3, through obstore.
 
-Settings are those of other AWS tools, from the environment: ``AWS_ACCESS_KEY_ID``,
-``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``, ``AWS_ENDPOINT_URL``. What a
-server answers may repeat keys and signatures, so its words never get into a message of ours, and
-no exception of obstore is kept as a cause.
+What a server answers may repeat keys and signatures, so its words never get into a message of
+ours, and no exception of obstore is kept as a cause.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 from mlfs_dask.errors import BucketError, MachineError
+from mlfs_dask.storage.endpoint import SETTINGS, endpoint, import_obstore, region
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig
@@ -28,9 +26,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SCHEME: Final = "s3://"
-_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_SETTINGS: Final = "Settings are AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and so on."
 _FIRST_RETRIES: Final = 2
 _RETRIES: Final = 8
 _ATTEMPTS: Final = 4  # for answers that break off in the middle, which obstore does not ask anew
@@ -75,8 +70,8 @@ class Bucket:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._endpoint = _endpoint()
-        self._obstore = _import_obstore()
+        self._endpoint = endpoint()
+        self._obstore = import_obstore()
         first = self._client("", _FIRST_RETRIES, {"connect_timeout": "3s", "timeout": "15s"})
         # A name that nobody has: asks for the bucket and the keys, and brings nothing back.
         self._contact(lambda: self._obstore.list(first, f".mlfs-{os.getpid()}").collect())
@@ -252,7 +247,7 @@ class Bucket:
         if code == "NoSuchBucket":
             return BucketError(
                 f"there is no bucket {self.name!r} at {self._where}",
-                hint=f"Make it, or give another address. {_SETTINGS}",
+                hint=f"Make it, or give another address. {SETTINGS}",
             )
         if isinstance(error, FileNotFoundError):
             return FileNotFoundError(errno.ENOENT, "no such object", self.url(key))
@@ -282,9 +277,9 @@ class Bucket:
         if self._endpoint:
             settings["endpoint"] = self._endpoint
             options["allow_http"] = self._endpoint.startswith("http://")
-        region = next(filter(None, map(os.environ.get, _REGIONS)), None)
-        if region or self._endpoint:
-            settings["region"] = region or "us-east-1"
+        found = region()
+        if found or self._endpoint:
+            settings["region"] = found or "us-east-1"
         return S3Store(
             self.name,
             prefix=prefix or None,
@@ -312,7 +307,7 @@ class Bucket:
         raise BucketError(
             f"{self._where} does not answer as an object storage does, asked for {self.url('')}"
             + (f": status {status}" if status else ""),
-            hint=f"Is it running, and reachable from here? {_SETTINGS}",
+            hint=f"Is it running, and reachable from here? {SETTINGS}",
         )
 
     async def patiently(self, doing: str, key: str, request: Callable[[], Awaitable[T]]) -> T:
@@ -379,37 +374,6 @@ def bucket(name: str) -> Bucket:
 @lru_cache(maxsize=16)
 def _bucket(name: str, settings: tuple[tuple[str, str], ...], process: int) -> Bucket:
     return Bucket(name)
-
-
-def _endpoint() -> str | None:
-    name = next((name for name in _ENDPOINTS if os.environ.get(name)), None)
-    if name is None:
-        return None
-    url = os.environ[name].rstrip("/")
-    parts = urlsplit(url)
-    if "@" in parts.netloc or parts.query:
-        raise BucketError(
-            f"{name} holds a user name, a password or a query",
-            hint="Keys are given by AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-        )
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BucketError(
-            f"{name} is no address of a server: {url!r}",
-            hint="It looks like https://host or http://127.0.0.1:9000.",
-        )
-    return url
-
-
-def _import_obstore() -> Any:
-    try:
-        import obstore
-        import obstore.exceptions
-    except ImportError:
-        raise BucketError(
-            "addresses that begin with s3:// need the package obstore, which is not installed",
-            hint="Install it with: pip install 'mlfs-dask[s3]'",
-        ) from None
-    return obstore
 
 
 def _entry(found: Any) -> Entry:

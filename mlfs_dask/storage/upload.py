@@ -50,12 +50,12 @@ def writing(dest: ObjectPlace) -> Iterator[Callable[[Path], None]]:
     StoreError
         Another process writes it.
     """
-    with claimed(dest) as mine:
-        yield lambda folder: _send(folder, dest, mine)
+    with claimed(dest) as claim:
+        yield lambda folder: _send(folder, dest, claim)
 
 
 @contextmanager
-def claimed(dest: ObjectPlace) -> Iterator[ObjectPlace]:
+def claimed(dest: ObjectPlace) -> Iterator[_Claim]:
     """Be the one writer of what lies at an address while the block runs; gives the claim.
 
     Parameters
@@ -69,21 +69,58 @@ def claimed(dest: ObjectPlace) -> Iterator[ObjectPlace]:
         Another process writes it.
     """
     mine, content = _claim(dest)
-    ended = threading.Event()
-    heart = threading.Thread(target=_beat, args=(mine, content, ended), daemon=True)
-    heart.start()
+    claim = _Claim(mine, content)
     try:
-        yield mine
-        _give_up(mine)
+        yield claim
+        claim.give_up()
     except InputError:  # what a caller refused, before anything was sent
-        _give_up(mine)
+        claim.give_up()
         raise
     finally:
-        ended.set()
-        heart.join()
+        claim.stop()
 
 
-def _send(folder: Path, dest: ObjectPlace, mine: ObjectPlace) -> None:
+class _Claim:
+    """A claim that gives signs of life until it is given up.
+
+    Parameters
+    ----------
+    place
+        The object.
+    content
+        What it holds.
+    """
+
+    def __init__(self, place: ObjectPlace, content: bytes) -> None:
+        self.place = place
+        self._content = content
+        self._ended = threading.Event()
+        self._beating = threading.Lock()  # so that no sign is given after it was given up
+        self._heart = threading.Thread(target=self._beat, daemon=True)
+        self._heart.start()
+
+    def give_up(self) -> None:
+        """Delete it, and those before it."""
+        with self._beating:
+            self._ended.set()
+            for claim in self.place.parent.iterdir():
+                if claim.stem.isdigit() and claim.name <= self.place.name:
+                    claim.unlink()
+
+    def stop(self) -> None:
+        """Give no more signs."""
+        self._ended.set()
+        self._heart.join()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
+            # What is wrong is said by the sending itself.
+            with self._beating, suppress(BucketError, MachineError):
+                if not self._ended.is_set() and self.place.is_file():
+                    self.place.write_bytes(self._content)
+
+
+def _send(folder: Path, dest: ObjectPlace, claim: _Claim) -> None:
     """Put all files of a store, the marker last."""
     files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
     files.remove(COMPLETE)
@@ -94,15 +131,15 @@ def _send(folder: Path, dest: ObjectPlace, mine: ObjectPlace) -> None:
         for old in dest.rglob("*"):
             if old not in wanted:
                 old.unlink()
-        _refuse_taken(dest, mine)
+        _refuse_taken(dest, claim.place)
         (dest / COMPLETE).upload(folder / COMPLETE)
     except BaseException:
         # As far as the server lets us: without its marker nobody opens it, and who writes it
         # again clears it away.
         with suppress(BucketError, MachineError):
-            if _last(mine.parent) == mine:
+            if _last(claim.place.parent) == claim.place:
                 remove(dest)
-                _give_up(mine)
+                claim.give_up()
         raise
 
 
@@ -165,16 +202,3 @@ def _writers(dest: ObjectPlace) -> ObjectPlace:
 
 def _last(writers: ObjectPlace) -> ObjectPlace | None:
     return max((each for each in writers.iterdir() if each.stem.isdigit()), default=None)
-
-
-def _give_up(mine: ObjectPlace) -> None:
-    for claim in mine.parent.iterdir():
-        if claim.stem.isdigit() and claim.name <= mine.name:
-            claim.unlink()
-
-
-def _beat(mine: ObjectPlace, content: bytes, ended: threading.Event) -> None:
-    while not ended.wait(BEAT_SECONDS):
-        with suppress(BucketError, MachineError):  # the sending itself says what is wrong
-            if mine.is_file():
-                mine.write_bytes(content)

@@ -168,6 +168,7 @@ def test_an_interrupted_removal_is_finished_and_nothing_is_taken_from_it(job, bu
     assert [start["done"] for start in starts] == [0]
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_ends_the_run_and_it_goes_on_later(
     job, bucket, faulty, tmp_path, monkeypatch
 ):

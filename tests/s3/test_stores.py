@@ -95,7 +95,7 @@ def test_an_upload_that_breaks_leaves_nothing_that_opens(store, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(upload, "_upload", fail)
         broken.setattr(upload, "remove", lambda place: None)  # nor can it be cleared away
-        broken.setattr(upload, "_give_up", lambda mine: None)
+        broken.setattr(upload._Claim, "give_up", lambda claim: None)
         with pytest.raises(MachineError, match="network"):
             ingest(table(), store)
     assert store.exists()
