@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 SCHEME: Final = "s3://"
 _FIRST_RETRIES: Final = 2
+_FIRST_ATTEMPTS: Final = 3
 _RETRIES: Final = 8
 _ATTEMPTS: Final = 4  # for answers that break off in the middle, which obstore does not ask anew
 _RETRIED: Final = re.compile(r"after [1-9]\d* retries")
@@ -291,11 +292,14 @@ class Bucket:
 
     def _contact(self, request: Callable[[], Any]) -> None:
         """The first request: what fails is for the user to correct."""
-        try:
-            request()
-            return
-        except (self._obstore.exceptions.BaseError, OSError, ValueError) as error:
-            fault, text = self._fault("look into", "", error), str(error)
+        for _ in range(_FIRST_ATTEMPTS):
+            try:
+                request()
+                return
+            except (self._obstore.exceptions.BaseError, OSError, ValueError) as error:
+                fault, text = self._fault("look into", "", error), str(error)
+            if _RETRIED.search(text) or not isinstance(fault, MachineError):
+                break
         if "169.254." in text:  # where machines of Amazon's cloud find keys of their own
             raise BucketError(
                 f"there are no keys for {self.url('')}",

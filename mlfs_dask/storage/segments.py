@@ -95,7 +95,7 @@ def has_grown(path: Place) -> bool:
     path
         Its place.
     """
-    return path.is_dir() if isinstance(path, ObjectPlace) else path.is_file()
+    return path.is_dir() if isinstance(path, ObjectPlace) else path.exists()
 
 
 class _Joined(io.RawIOBase):
