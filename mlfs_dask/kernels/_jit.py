@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from mlfs_dask.kernels._cache import drop_stale
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -45,6 +47,24 @@ def _ensure_cache_dir() -> None:
 _ensure_cache_dir()
 
 import numba  # noqa: E402  the cache folder must be known before numba is configured
+
+
+def _drop_stale() -> None:
+    """Look where numba keeps the kernels: beside them, or in a folder named after theirs."""
+    sources = Path(__file__).parent
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        from numba.core.caching import _CacheLocator
+
+        cache = Path(given) / _CacheLocator.get_suitable_cache_subpath(  # type: ignore[no-untyped-call]
+            __file__
+        )
+    else:
+        cache = sources / "__pycache__"
+    drop_stale(sources, cache)
+
+
+_drop_stale()
 
 
 def jit(function: F) -> F:
