@@ -28,6 +28,7 @@ def resume_words(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> resume_words("tiny-0123456789", Path("my runs"), retry_failed=True)
     "mlfs resume tiny-0123456789 --retry-failed --runs 'my runs'"
     """

@@ -73,6 +73,7 @@ def costs_of(n_features):
     return np.random.default_rng(0).uniform(0, 100, n_features)
 
 
+@pytest.mark.slow
 def incomplete(dataset):
     """Rows with costs, and with 5 % of their cells missing."""
     source = as_source(dataset).with_missing(MissingCells(0, 0.05))
@@ -107,6 +108,8 @@ mlfs.get_selector("nrs-cost").fit(rows.with_costs(cost))
 """
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seconds", "size"),
     [

@@ -111,6 +111,7 @@ def _same_members(ours, theirs):
     assert ours == theirs
 
 
+@pytest.mark.slow
 def members_of(fitted):
     return [f for f in fitted.order_.tolist() if fitted.support_[f]]
 
@@ -134,6 +135,7 @@ def test_600_rows_of_yeast(side_by_side: SideBySide) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seconds", "size"), [("tmc2007-500-fixed", 360, 8 * 2**30), ("yeast", 10, 2**30)]
 )

@@ -122,6 +122,7 @@ def test_c45_against_weka(side_by_side: SideBySide, name) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("classifier", "what"),
     [
