@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mlfs_dask._typing import FloatArray, Normalize
+from mlfs_dask._typing import FloatArray, IntArray, Normalize
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source
@@ -20,11 +20,13 @@ from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.deviations import (
     Deviations,
     csr_deviations,
+    csr_omitted,
     dense_deviations,
     zero_deviations,
 )
 
 _RUN = 1024  # dense columns taken at a time
+_LITTLE = 1 / 16  # share of the whole weight below which a difference of weights is not trusted
 
 
 class Scatter(NamedTuple):
@@ -69,9 +71,13 @@ def column_scatter(
     whole = float(np.sum(weight))
     if whole == 0.0:
         return Scatter(np.zeros(columns.n_columns), np.zeros(columns.n_columns))
-    first, _ = _sums(source, columns, weight, columns.shift, executor)
-    mean = columns.shift + first / whole
-    rest, square = _sums(source, columns, weight, mean, executor)
+    sums = _sums(source, columns, weight, columns.shift, executor)
+    omitted = np.zeros(columns.n_columns)
+    if source.is_sparse:
+        omitted = _omitted_weight(source, columns, weight, sums, executor)
+    mean = columns.shift + (sums.first - omitted * columns.shift) / whole
+    sums = _sums(source, columns, weight, mean, executor)
+    rest, square = sums.first - omitted * mean, sums.second + omitted * mean * mean
     return Scatter(mean, np.maximum(square - rest * rest / whole, 0.0))
 
 
@@ -96,19 +102,42 @@ def divisors(columns: Columns, normalize: Normalize) -> FloatArray:
 
 def _sums(
     source: Source, columns: Columns, weight: FloatArray, centre: FloatArray, executor: Executor
-) -> tuple[FloatArray, FloatArray]:
-    """Sums of deviations from a centre and of their squares, over all rows."""
+) -> Deviations:
+    """Sums over all stored cells."""
     sums = zero_deviations(columns.n_columns)
     common = (columns, executor.share(centre))
     for part in executor.map(_deviations_of_tile, tile_tasks(source, weight), *common):
         for held, new in zip(sums, part, strict=True):
             held += new
-    if not source.is_sparse:
-        return sums.first, sums.second
-    # The difference of the weights is rounding noise where nothing is omitted.
+    return sums
+
+
+def _omitted_weight(
+    source: Source, columns: Columns, weight: FloatArray, sums: Deviations, executor: Executor
+) -> FloatArray:
+    """Weight of the rows in which each column has no stored cell.
+
+    It is what the stored cells leave of the whole. Where that is little, its digits are lost in the
+    difference, while weights may span any number of powers of ten: there rows are added up.
+    """
     whole = float(np.sum(weight))
     omitted = np.where(sums.stored < source.n_samples, whole - sums.weight, 0.0)
-    return sums.first - omitted * centre, sums.second + omitted * centre * centre
+    light = np.flatnonzero((sums.stored < source.n_samples) & (omitted < _LITTLE * whole))
+    if len(light):
+        omitted[light] = 0.0
+        for part in executor.map(_omitted_of_tile, tile_tasks(source, weight), columns, light):
+            omitted[light] += part
+    return omitted
+
+
+def _omitted_of_tile(task: TileTask, columns: Columns, asked: IntArray) -> FloatArray:
+    [block] = task.load()
+    [[weight]] = task.rows
+    omitted = np.zeros(len(asked))
+    rows = columns.sparse(block)
+    stored_in = np.full(columns.n_columns, -1, dtype=np.int64)
+    csr_omitted(rows.indices, rows.indptr, weight, asked, stored_in, omitted)
+    return omitted
 
 
 def _deviations_of_tile(task: TileTask, columns: Columns, centre: FloatArray) -> Deviations:

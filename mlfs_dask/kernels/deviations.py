@@ -92,6 +92,37 @@ def csr_deviations(
 
 
 @jit
+def csr_omitted(
+    indices: IntArray,
+    indptr: AnyArray,
+    weight: FloatArray,
+    columns: IntArray,
+    stored_in: IntArray,
+    omitted: FloatArray,
+) -> None:
+    """Add the weight of the rows in which columns have no stored cell.
+
+    Parameters
+    ----------
+    indices, indptr : ndarray
+        CSR arrays of the columns that count.
+    weight : ndarray of float64, shape (n_rows,)
+    columns : ndarray of int64, shape (n_asked,)
+        The columns asked for.
+    stored_in : ndarray of int64, shape (n_columns,)
+        All -1; changed.
+    omitted : ndarray of float64, shape (n_asked,)
+        Changed.
+    """
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            stored_in[indices[p]] = i
+        for k in range(len(columns)):
+            if stored_in[columns[k]] != i:
+                omitted[k] += weight[i]
+
+
+@jit
 def standard_deviation(values: FloatArray) -> tuple[float, float]:
     """Mean and standard deviation (with n - 1) of one column, rows in order.
 

@@ -165,3 +165,23 @@ def test_missing_values_are_refused_or_imputed():
 def test_impossible_parameters_are_refused(parameters, match):
     with pytest.raises(InputError, match=match):
         LaplacianScore(**parameters).fit(np.array([[0.0, 1.0], [2.0, 5.0]]))
+
+
+@pytest.mark.parametrize(
+    ("X", "parameters"),
+    [
+        ([[1, 0, 0], [1, 0, 0], [1, 0, 1], [0, 7, 0]], {"n_neighbors": 2, "normalize": "none"}),
+        ("copies", {}),
+    ],
+)
+def test_rows_of_tiny_degree_count_on_sparse_input_too(X, parameters):
+    """Copies of one row have degrees many powers of ten above those of rows far from all."""
+    if isinstance(X, str):
+        X = (np.random.default_rng(1).random((20, 150)) < 0.25) * 1.0
+        X[:8] = X[0]
+    X = np.asarray(X, dtype=np.float64)
+    dense = LaplacianScore(**parameters).fit(X)
+    for tile in (3, 4096):
+        sparse = LaplacianScore(tile=tile, **parameters).fit(sp.csr_matrix(X))
+        np.testing.assert_allclose(sparse.scores_, dense.scores_, rtol=1e-10)
+        np.testing.assert_array_equal(sparse.order_, dense.order_)
