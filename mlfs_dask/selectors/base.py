@@ -94,6 +94,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         MissingValuesError
             Missing values with ``impute = "none"``.
         """
+        check_seed(getattr(self, "random_state", None))
         self._check_parameters()
         source = as_source(
             X, Y, feature_kind=feature_kind, feature_cost=feature_cost, tile=self.tile
@@ -359,6 +360,27 @@ def check_count(name: str, value: Any) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
         raise InputError(f"{name} = {value!r}: expected a whole number of at least 1")
+
+
+def check_seed(value: Any) -> None:
+    """Refuse anything but a seed that gives the same numbers whenever it is used.
+
+    Parameters
+    ----------
+    value
+        Of the parameter ``random_state``; None where there is none, or nothing is to be drawn.
+
+    Raises
+    ------
+    InputError
+        It is something else.
+    """
+    if value is None or isinstance(value, np.random.SeedSequence):
+        return
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 0:
+        raise InputError(
+            f"random_state = {value!r}: expected an integer of at least 0 or a SeedSequence"
+        )
 
 
 def is_number(value: Any) -> bool:

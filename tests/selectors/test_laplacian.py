@@ -158,6 +158,8 @@ def test_missing_values_are_refused_or_imputed():
         ({"t": 0.0}, "t = 0.0"),
         ({"t": "mean"}, "t = 'mean'"),
         ({"t": True}, "t = True"),
+        ({"random_state": -1}, "random_state = -1"),
+        ({"random_state": "a"}, "random_state = 'a'"),
         ({"normalize": "zscore"}, "normalize = 'zscore'"),
         ({"weights": "supervised"}, "requires y to be passed"),
     ],
