@@ -8,6 +8,7 @@ browsers from running anything but the one script of these pages.
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -90,8 +91,9 @@ class _Handler(web.RequestHandler):
     async def head(self, *words: str) -> None:
         await self.get(*words)
 
+    @abstractmethod
     async def get(self, *words: str) -> None:
-        raise NotImplementedError
+        """Answer with a page, a document or a file."""
 
     async def page(self, render: Callable[[], str]) -> None:
         self.set_header("Content-Type", "text/html; charset=utf-8")
@@ -206,8 +208,9 @@ class _File(_Handler):
         else:
             self.finish(text)
 
+    @abstractmethod
     def text(self) -> str:
-        raise NotImplementedError
+        """What the file holds."""
 
 
 class _Style(_File):
