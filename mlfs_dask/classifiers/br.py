@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask._typing import Conventions, Impute, IntArray
+from mlfs_dask.checks import check_threshold
 from mlfs_dask.classifiers.base import orders_by_label
 from mlfs_dask.classifiers.base_learners import BaseName
-from mlfs_dask.classifiers.checks import check_threshold
 from mlfs_dask.classifiers.predicted import Predicted
 from mlfs_dask.classifiers.problems import Problem, Relevance
 from mlfs_dask.classifiers.transformation import TransformationClassifier

@@ -16,7 +16,7 @@ from mlfs_dask._typing import (
     IntArray,
     Normalize,
 )
-from mlfs_dask.classifiers.checks import check_choice
+from mlfs_dask.checks import check_choice
 from mlfs_dask.classifiers.curves import Answers, Searched
 from mlfs_dask.classifiers.neighbors import NeighborClassifier
 from mlfs_dask.errors import InputError

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from mlfs_dask._typing import ByteArray, Conventions, FloatArray, Impute, IntArray
+from mlfs_dask.checks import check_choice
 from mlfs_dask.classifiers.base import checked_features
 from mlfs_dask.classifiers.base_learners import BaseName
-from mlfs_dask.classifiers.checks import check_choice
 from mlfs_dask.classifiers.predicted import Predicted
 from mlfs_dask.classifiers.problems import Duel, Problem, Relevance
 from mlfs_dask.classifiers.transformation import TransformationClassifier

@@ -16,8 +16,8 @@ from mlfs_dask._typing import (
     IntArray,
     Normalize,
 )
+from mlfs_dask.checks import check_count, check_smoothing
 from mlfs_dask.classifiers.base import labels_of
-from mlfs_dask.classifiers.checks import check_smoothing, check_whole
 from mlfs_dask.classifiers.curves import Answers, Searched, tied_share
 from mlfs_dask.classifiers.neighbors import NeighborClassifier
 from mlfs_dask.graphs.label_counts import counts_of, counts_of_training
@@ -152,7 +152,7 @@ class DMLkNN(NeighborClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_smoothing(self.smoothing)
-        check_whole("delta", self.delta, 0)
+        check_count("delta", self.delta, 0)
 
     def _learn(self, searched: Searched) -> _Learned:
         rows = searched.rows

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask._typing import ByteArray, Conventions, FloatArray, Impute
+from mlfs_dask.checks import check_choice
 from mlfs_dask.classifiers.base_learners import BaseName
-from mlfs_dask.classifiers.checks import check_choice
 from mlfs_dask.classifiers.predicted import Predicted
 from mlfs_dask.classifiers.problems import Powerset, Problem, SetScores
 from mlfs_dask.classifiers.transformation import TransformationClassifier

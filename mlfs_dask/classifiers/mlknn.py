@@ -16,8 +16,8 @@ from mlfs_dask._typing import (
     Normalize,
     ProblemOrders,
 )
+from mlfs_dask.checks import check_smoothing
 from mlfs_dask.classifiers.base import Outcome, orders_by_label
-from mlfs_dask.classifiers.checks import check_smoothing
 from mlfs_dask.classifiers.curves import Answers, Rows, Searched, outcomes_of, tied_share
 from mlfs_dask.classifiers.neighbors import NeighborClassifier
 from mlfs_dask.graphs.label_counts import counts_of_queries, tables_of_training

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -10,8 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from mlfs_dask._typing import FloatArray, Impute, IntArray
+from mlfs_dask.checks import check_smoothing, check_threshold, is_number
 from mlfs_dask.classifiers.base import BaseClassifier, fill_values, labels_of, orders_by_label
-from mlfs_dask.classifiers.checks import check_smoothing, check_threshold, is_a
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.densities import (
     Inputs,
@@ -252,7 +251,7 @@ class MLNBClassifier(BaseClassifier):
     def _check_parameters(self) -> None:
         check_smoothing(self.smoothing)
         check_threshold(self.threshold)
-        if self.pca is not None and (not is_a(numbers.Real, self.pca) or not 0 < self.pca <= 1):
+        if self.pca is not None and (not is_number(self.pca) or not 0 < self.pca <= 1):
             raise InputError(f"pca = {self.pca!r}: expected a share above 0 and at most 1")
 
     def __sklearn_tags__(self) -> Any:

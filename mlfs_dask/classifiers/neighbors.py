@@ -24,13 +24,13 @@ from mlfs_dask._typing import (
     Normalize,
     ProblemOrders,
 )
+from mlfs_dask.checks import check_choice, check_count, check_threshold
 from mlfs_dask.classifiers.base import (
     Outcome,
     fill_values,
     labels_of,
     orders_by_label,
 )
-from mlfs_dask.classifiers.checks import check_choice, check_threshold, check_whole
 from mlfs_dask.classifiers.curves import (
     Answers,
     Curve,
@@ -268,7 +268,7 @@ class NeighborClassifier(PredictingClassifier):
         return n_train - 1
 
     def _check_parameters(self) -> None:
-        check_whole("n_neighbors", self.n_neighbors, 1)
+        check_count("n_neighbors", self.n_neighbors)
         check_threshold(self.threshold)
         check_choice("normalize", self.normalize, (None, "minmax", "none"))
         check_choice("conventions", self.conventions, ("default", "mulan", "zhang", "sklearn"))

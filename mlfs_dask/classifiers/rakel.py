@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask._typing import Conventions, Impute
+from mlfs_dask.checks import check_count, check_threshold
 from mlfs_dask.classifiers.base_learners import BaseName
-from mlfs_dask.classifiers.checks import check_threshold, check_whole
 from mlfs_dask.classifiers.predicted import Predicted
 from mlfs_dask.classifiers.problems import Powerset, Problem
 from mlfs_dask.classifiers.transformation import (
@@ -155,9 +155,9 @@ class RAkEL(TransformationClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole("labelset_size", self.labelset_size, 1)
+        check_count("labelset_size", self.labelset_size)
         if self.n_models is not None:
-            check_whole("n_models", self.n_models, 1)
+            check_count("n_models", self.n_models)
         check_threshold(self.threshold)
 
 

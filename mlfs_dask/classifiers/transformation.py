@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from mlfs_dask._typing import Conventions, Impute, IntArray, ProblemOrders
+from mlfs_dask.checks import check_choice, check_seed
 from mlfs_dask.classifiers.base import Outcome, fill_values, labels_of
 from mlfs_dask.classifiers.base_learners import make_learner
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner
-from mlfs_dask.classifiers.checks import check_choice, check_seed
 from mlfs_dask.classifiers.model_rows import UsedFeatures
 from mlfs_dask.classifiers.model_tasks import (
     Asked,

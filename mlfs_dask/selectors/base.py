@@ -14,6 +14,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlfs_dask._typing import BoolArray, ByteArray, FloatArray, IntArray
+from mlfs_dask.checks import check_choice, check_count, check_seed
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.source import Source, as_source
@@ -94,7 +95,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         MissingValuesError
             Missing values with ``impute = "none"``.
         """
-        check_seed(getattr(self, "random_state", None))
+        check_seed(getattr(self, "random_state", None), optional=True)
         self._check_parameters()
         source = as_source(
             X, Y, feature_kind=feature_kind, feature_cost=feature_cost, tile=self.tile
@@ -321,77 +322,6 @@ def labels_of(source: Source) -> ByteArray:
     if source.Y is None:
         raise InputError("requires y to be passed, but the target y is None")
     return source.Y
-
-
-def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
-    """Refuse a value that isn't among the allowed ones.
-
-    Parameters
-    ----------
-    name
-        Of the parameter.
-    value
-        Given.
-    allowed
-        Values, in the order shown.
-
-    Raises
-    ------
-    InputError
-    """
-    if isinstance(value, bool) or not any(value == each for each in allowed):
-        expected = ", ".join(repr(each) for each in allowed)
-        raise InputError(f"{name} = {value!r}: expected one of {expected}")
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse anything but a whole number of at least 1.
-
-    Parameters
-    ----------
-    name
-        Of the parameter.
-    value
-        Given.
-
-    Raises
-    ------
-    InputError
-    """
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 1:
-        raise InputError(f"{name} = {value!r}: expected a whole number of at least 1")
-
-
-def check_seed(value: Any) -> None:
-    """Refuse anything but a seed that gives the same numbers whenever it is used.
-
-    Parameters
-    ----------
-    value
-        Of the parameter ``random_state``; None where there is none, or nothing is to be drawn.
-
-    Raises
-    ------
-    InputError
-        It is something else.
-    """
-    if value is None or isinstance(value, np.random.SeedSequence):
-        return
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < 0:
-        raise InputError(
-            f"random_state = {value!r}: expected an integer of at least 0 or a SeedSequence"
-        )
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a real number; booleans are none.
-
-    Parameters
-    ----------
-    value
-        Of any type.
-    """
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def finite_or_none(value: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mlfs_dask._typing import FloatArray, Impute, Normalize
+from mlfs_dask.checks import check_choice
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.columns import Columns, make_columns
 from mlfs_dask.graphs.contingency import contingency
@@ -27,7 +28,7 @@ from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.contingency import label_information
 from mlfs_dask.kernels.ranking import rank_order
-from mlfs_dask.selectors.base import BaseSelector, check_choice, labels_of
+from mlfs_dask.selectors.base import BaseSelector, labels_of
 
 
 class _Baseline(BaseSelector):

@@ -11,12 +11,12 @@ labels, 1 / n_c for rows of the same label set, n_c of them.
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
 
 from mlfs_dask._typing import FloatArray, Impute, Normalize
+from mlfs_dask.checks import check_choice, check_count, is_number
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.affinity import LabelAffinity
 from mlfs_dask.graphs.bandwidth import median_bandwidth
@@ -31,7 +31,7 @@ from mlfs_dask.kernels.distances import Known, distance_rule
 from mlfs_dask.kernels.labelsets import find_label_sets
 from mlfs_dask.kernels.ranking import rank_order
 from mlfs_dask.kernels.similarity import similarity_rule
-from mlfs_dask.selectors.base import BaseSelector, check_choice, check_count, labels_of
+from mlfs_dask.selectors.base import BaseSelector, labels_of
 
 
 class LaplacianScore(BaseSelector):
@@ -119,8 +119,7 @@ class LaplacianScore(BaseSelector):
         t: Any = self.t
         if isinstance(t, str) and t == "median":
             return
-        is_number = isinstance(t, numbers.Real) and not isinstance(t, bool)
-        if not is_number or not 0 < float(t) < np.inf:
+        if not is_number(t) or not 0 < float(t) < np.inf:
             raise InputError(f't = {t!r}: expected a positive number or "median"')
 
     def _check_labels(self, source: Source) -> Source:

@@ -14,12 +14,12 @@ by conjugate gradients, whose products with B are two products with X.
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
 
 from mlfs_dask._typing import FloatArray, Impute, Normalize
+from mlfs_dask.checks import check_choice, is_number
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.columns import Columns, make_columns
 from mlfs_dask.graphs.crossproducts import centred_columns, cross_products, gram_product
@@ -30,7 +30,7 @@ from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.conjugate import Product, solve
 from mlfs_dask.kernels.ranking import rank_order
-from mlfs_dask.selectors.base import BaseSelector, check_choice, labels_of
+from mlfs_dask.selectors.base import BaseSelector, labels_of
 
 
 class MDDM(BaseSelector):
@@ -110,8 +110,7 @@ class MDDM(BaseSelector):
         check_choice("ranking", self.ranking, ("score", "eigorder"))
         check_choice("normalize", self.normalize, ("minmax", "none"))
         mu: Any = self.mu
-        is_number = isinstance(mu, numbers.Real) and not isinstance(mu, bool)
-        if not is_number or not 0.0 <= float(mu) < 1.0:
+        if not is_number(mu) or not 0.0 <= float(mu) < 1.0:
             raise InputError(f"mu = {mu!r}: expected a number of at least 0 and below 1")
 
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:

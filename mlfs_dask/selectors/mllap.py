@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray, Impute, IntArray, Normalize
+from mlfs_dask.checks import check_choice
 from mlfs_dask.graphs.affinity import LabelAffinity
 from mlfs_dask.graphs.columns import make_columns
 from mlfs_dask.graphs.euclidean import check_euclidean_cost, euclidean_numerators
@@ -30,7 +31,7 @@ from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.greedy import first_at_most, key_cell_top, trace_ratio_increments
 from mlfs_dask.kernels.labelsets import find_label_sets
 from mlfs_dask.kernels.similarity import similarity_rule
-from mlfs_dask.selectors.base import BaseSelector, check_choice, labels_of
+from mlfs_dask.selectors.base import BaseSelector, labels_of
 from mlfs_dask.selectors.engine import Choice, Request, Step, drive
 from mlfs_dask.selectors.euclidean import EuclideanEngine
 

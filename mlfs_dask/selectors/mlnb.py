@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray, Impute
+from mlfs_dask.checks import check_count, is_number
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.densities import Inputs, refuse_categories
 from mlfs_dask.graphs.executor import Executor
@@ -15,7 +16,7 @@ from mlfs_dask.graphs.principal import Components, principal_components
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.ranking import chosen_first, rank_order
-from mlfs_dask.selectors.base import BaseSelector, check_count, is_number
+from mlfs_dask.selectors.base import BaseSelector
 from mlfs_dask.selectors.engine import Request, drive
 from mlfs_dask.selectors.genetic import GeneticEngine
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from mlfs_dask._typing import Impute, Normalize
+from mlfs_dask.checks import check_choice, check_count
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.relief import joined_weights, set_weights
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.ranking import rank_order
-from mlfs_dask.selectors.base import BaseSelector, check_choice, check_count
+from mlfs_dask.selectors.base import BaseSelector
 
 
 class MLReliefF(BaseSelector):

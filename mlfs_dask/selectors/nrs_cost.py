@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mlfs_dask._typing import FloatArray, Impute, IntArray
+from mlfs_dask.checks import check_choice, check_count
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.regions import Regions
@@ -26,7 +27,7 @@ from mlfs_dask.graphs.separation import find_columns
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.summed import SummedRegions
-from mlfs_dask.selectors.base import BaseSelector, check_choice, check_count, labels_of
+from mlfs_dask.selectors.base import BaseSelector, labels_of
 from mlfs_dask.selectors.engine import Request, drive
 from mlfs_dask.selectors.reduct import DROPPED, ReductEngine, Sizes, WholeRegion
 

@@ -19,13 +19,13 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from mlfs_dask._typing import ByteArray, Impute, Normalize
+from mlfs_dask.checks import check_choice, check_count
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.arrivals import Scaling
 from mlfs_dask.graphs.dependency import Dependency
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.kernels.gap_levels import GapRule
 from mlfs_dask.kernels.label_weights import label_information, label_weights
-from mlfs_dask.selectors.base import check_choice, check_count
 from mlfs_dask.selectors.engine import Choice, Request, Step
 from mlfs_dask.selectors.online import Arrival, OnlineSelector, Stream
 from mlfs_dask.selectors.online_engine import (

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 
 from mlfs_dask._typing import ByteArray, IntArray
+from mlfs_dask.checks import check_choice, check_count
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.arrivals import Arrivals, Column, Scaling
 from mlfs_dask.graphs.dependency import Dependency
@@ -17,13 +18,7 @@ from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.source import Source, as_source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.ranking import ranks_of
-from mlfs_dask.selectors.base import (
-    BaseSelector,
-    check_choice,
-    check_count,
-    labels_of,
-    prepare,
-)
+from mlfs_dask.selectors.base import BaseSelector, labels_of, prepare
 from mlfs_dask.selectors.engine import Choice, Engine, drive
 from mlfs_dask.selectors.online_answers import Answers
 from mlfs_dask.selectors.online_engine import OnlineState, restored

@@ -10,12 +10,13 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray, Problem
+from mlfs_dask.checks import check_choice
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.ranking import rank_order
-from mlfs_dask.selectors.base import BaseSelector, check_choice, finite_or_none, labels_of
+from mlfs_dask.selectors.base import BaseSelector, finite_or_none, labels_of
 
 Problems: TypeAlias = tuple[Problem, ...]
 Order: TypeAlias = Literal["auto", 1, 2]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray, Impute, Normalize
+from mlfs_dask.checks import check_choice, check_count
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.problem_scatter import pair_constants
 from mlfs_dask.graphs.relief import label_weights, pair_weights
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import NOMINAL, ColumnSummary, summarize_columns
-from mlfs_dask.selectors.base import check_choice, check_count, labels_of
+from mlfs_dask.selectors.base import labels_of
 from mlfs_dask.selectors.problems import Order, Problems, ProblemSelector
 
 

@@ -13,12 +13,12 @@ label set (5).
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray, Impute, Normalize
+from mlfs_dask.checks import check_choice, check_count, is_number
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.affinity import Affinity, FeatureAffinity, LabelAffinity
 from mlfs_dask.graphs.bandwidth import label_bandwidth, median_bandwidth
@@ -33,7 +33,7 @@ from mlfs_dask.kernels.distances import DistanceRule, Known, distance_rule
 from mlfs_dask.kernels.labelsets import find_label_sets
 from mlfs_dask.kernels.ranking import rank_order
 from mlfs_dask.kernels.similarity import similarity_rule
-from mlfs_dask.selectors.base import BaseSelector, check_choice, check_count, labels_of
+from mlfs_dask.selectors.base import BaseSelector, labels_of
 
 _SIMILARITIES = ("jaccard", "rbf-labels", "rbf-features", "class")
 
@@ -158,8 +158,7 @@ class SPEC(BaseSelector):
         b: Any = self.bandwidth
         if b is None or (isinstance(b, str) and b == "median"):
             return
-        is_number = isinstance(b, numbers.Real) and not isinstance(b, bool)
-        if not is_number or not 0 < float(b) < np.inf:
+        if not is_number(b) or not 0 < float(b) < np.inf:
             raise InputError(f'bandwidth = {b!r}: expected a positive number or "median"')
 
     def plan(self, source: Source, *, n_cells: float | None = None) -> RoadPlan:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray, Impute
+from mlfs_dask.checks import check_choice
 from mlfs_dask.graphs.columns import make_columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.problem_scatter import label_terms, pair_constants, pair_terms
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.hitmiss import rows_apart
-from mlfs_dask.selectors.base import check_choice, labels_of
+from mlfs_dask.selectors.base import labels_of
 from mlfs_dask.selectors.problems import Order, Problems, ProblemSelector
 
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray, Normalize
+from mlfs_dask.checks import check_count
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner, LearnedModel
-from mlfs_dask.classifiers.checks import check_whole
 from mlfs_dask.graphs.executor import InProcess
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.neighbors import nearest_neighbors
@@ -74,7 +74,7 @@ class NearestRows(BaseLearner):
 
     def check(self) -> None:
         """Refuse fewer than one neighbour."""
-        check_whole("n_neighbors", self.n_neighbors, 1)
+        check_count("n_neighbors", self.n_neighbors)
 
     def learn(
         self, X: Block, y: IntArray, kind: ByteArray, stream: np.random.SeedSequence

@@ -11,10 +11,10 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
+from mlfs_dask.checks import check_count, check_positive
 from mlfs_dask.classifiers.base_learners.encoding import Encoding, encode
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner, LearnedModel
 from mlfs_dask.classifiers.base_learners.quiet import quiet
-from mlfs_dask.classifiers.checks import check_positive, check_whole
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.kernels.logistic import compress, fit_logistic
 
@@ -91,7 +91,7 @@ class Logistic(BaseLearner):
     def check(self) -> None:
         """Refuse a ridge of 0 and fits without a step."""
         check_positive("ridge", self.ridge)
-        check_whole("max_iter", self.max_iter, 1)
+        check_count("max_iter", self.max_iter)
 
     def learn(
         self, X: Block, y: IntArray, kind: ByteArray, stream: np.random.SeedSequence

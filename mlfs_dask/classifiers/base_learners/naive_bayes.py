@@ -11,9 +11,9 @@ from scipy.special import softmax
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
+from mlfs_dask.checks import check_positive
 from mlfs_dask.classifiers.base_learners.encoding import many_valued
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner, LearnedModel
-from mlfs_dask.classifiers.checks import check_positive
 from mlfs_dask.graphs.inputs import Block
 
 

@@ -13,9 +13,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
+from mlfs_dask.checks import check_positive
 from mlfs_dask.classifiers.base_learners.encoding import Encoding, encode
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner, LearnedModel
-from mlfs_dask.classifiers.checks import check_positive
 from mlfs_dask.graphs.inputs import Block
 
 

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
+from mlfs_dask.checks import check_count, check_not_negative
 from mlfs_dask.classifiers.base_learners.encoding import Encoding, encode
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner, LearnedModel
-from mlfs_dask.classifiers.checks import check_not_negative, check_whole
 from mlfs_dask.graphs.inputs import Block
 
 
@@ -79,9 +79,9 @@ class Tree(BaseLearner):
     def check(self) -> None:
         """Refuse trees without a split and leaves without a row."""
         if self.max_depth is not None:
-            check_whole("max_depth", self.max_depth, 1)
-        check_whole("min_samples_split", self.min_samples_split, 2)
-        check_whole("min_samples_leaf", self.min_samples_leaf, 1)
+            check_count("max_depth", self.max_depth)
+        check_count("min_samples_split", self.min_samples_split, 2)
+        check_count("min_samples_leaf", self.min_samples_leaf)
         check_not_negative("pruning", self.pruning)
 
     def learn(

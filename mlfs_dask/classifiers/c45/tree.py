@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
 from mlfs_dask._typing import FloatArray, IntArray
+from mlfs_dask.checks import check_count, is_number
 from mlfs_dask.classifiers.c45.coding import Coding
-from mlfs_dask.classifiers.checks import check_whole, is_a
 from mlfs_dask.errors import InputError
 from mlfs_dask.kernels.c45_grow import grow
 from mlfs_dask.kernels.c45_prune import collapse, living, prune
@@ -37,11 +36,11 @@ class Rules:
         InputError
             Naming the parameter, its value and what it may be.
         """
-        if not is_a(numbers.Real, self.confidence) or not 0 < self.confidence <= 0.5:
+        if not is_number(self.confidence) or not 0 < self.confidence <= 0.5:
             raise InputError(
                 f"confidence = {self.confidence!r}: expected a number above 0, at most 0.5"
             )
-        check_whole("min_objects", self.min_objects, 1)
+        check_count("min_objects", self.min_objects)
         for name, value in (("prune", self.prune), ("subtree_raising", self.subtree_raising)):
             if not isinstance(value, bool):
                 raise InputError(f"{name} = {value!r}: expected true or false")

@@ -1,8 +1,9 @@
-"""Checks of parameters that classifiers have in common; messages begin with ``name = value``."""
+"""Checks of parameters that methods have in common; messages begin with ``name = value``."""
 
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,18 @@ import numpy as np
 from mlfs_dask.errors import InputError
 
 
-def is_a(kind: type, value: Any) -> bool:
-    """Whether a value is a number of a kind; booleans are none.
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number; booleans are none.
 
     Parameters
     ----------
-    kind
-        ``numbers.Integral`` or ``numbers.Real``.
     value
         Anything.
     """
-    return isinstance(value, kind) and not isinstance(value, bool)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def check_whole(name: str, value: Any, least: int) -> None:
+def check_count(name: str, value: Any, least: int = 1) -> None:
     """Refuse anything but an integer of at least ``least``.
 
     Parameters
@@ -37,8 +36,15 @@ def check_whole(name: str, value: Any, least: int) -> None:
     ------
     InputError
         It is something else.
+
+    Examples
+    --------
+    >>> check_count("n_neighbors", 0)
+    Traceback (most recent call last):
+        ...
+    mlfs_dask.errors.InputError: n_neighbors = 0: expected an integer of at least 1
     """
-    if not is_a(numbers.Integral, value) or value < least:
+    if not _is_integer(value) or value < least:
         raise InputError(f"{name} = {value!r}: expected an integer of at least {least}")
 
 
@@ -55,7 +61,7 @@ def check_positive(name: str, value: Any) -> None:
     InputError
         It is something else.
     """
-    if not is_a(numbers.Real, value) or not 0 < value < np.inf:
+    if not is_number(value) or not 0 < value < np.inf:
         raise InputError(f"{name} = {value!r}: expected a finite number above 0")
 
 
@@ -72,7 +78,7 @@ def check_not_negative(name: str, value: Any) -> None:
     InputError
         It is something else.
     """
-    if not is_a(numbers.Real, value) or not 0 <= value < np.inf:
+    if not is_number(value) or not 0 <= value < np.inf:
         raise InputError(f"{name} = {value!r}: expected a finite number of at least 0")
 
 
@@ -105,11 +111,11 @@ def check_threshold(value: Any) -> None:
     InputError
         It is something else.
     """
-    if not is_a(numbers.Real, value) or not 0 <= value <= 1:
+    if not is_number(value) or not 0 <= value <= 1:
         raise InputError(f"threshold = {value!r}: expected a probability from 0 to 1")
 
 
-def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
     """Refuse anything but one of some values.
 
     Parameters
@@ -117,34 +123,41 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     name, value
         Of a parameter.
     allowed
-        What it may be.
+        What it may be, in the order shown; True is not 1.
 
     Raises
     ------
     InputError
         It is something else.
     """
-    if value not in allowed:
-        names = ", ".join(repr(choice) for choice in allowed)
-        raise InputError(f"{name} = {value!r}: expected one of {names}")
+    is_bool = isinstance(value, bool)
+    if not any(value == each and is_bool == isinstance(each, bool) for each in allowed):
+        expected = ", ".join(repr(each) for each in allowed)
+        raise InputError(f"{name} = {value!r}: expected one of {expected}")
 
 
-def check_seed(value: Any) -> None:
+def check_seed(value: Any, *, optional: bool = False) -> None:
     """Refuse anything but a seed that gives the same numbers whenever it is used.
 
     Parameters
     ----------
     value
         Of the parameter ``random_state``.
+    optional
+        None is allowed: there is no such parameter, or perhaps nothing to be drawn.
 
     Raises
     ------
     InputError
         It is something else.
     """
-    if isinstance(value, np.random.SeedSequence):
+    if isinstance(value, np.random.SeedSequence) or (optional and value is None):
         return
-    if not is_a(numbers.Integral, value) or value < 0:
+    if not _is_integer(value) or value < 0:
         raise InputError(
             f"random_state = {value!r}: expected an integer of at least 0 or a SeedSequence"
         )
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
