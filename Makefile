@@ -25,7 +25,8 @@ pip_install = "$(UV)" pip install --quiet --python $(BIN)/python
 else
 CREATED := $(VENV)/.created-by-pip
 create_venv = "$(PYTHON)" -m venv $(VENV)
-pip_install = $(BIN)/python -m pip --quiet --disable-pip-version-check install
+# As with uv, modules are compiled when they are first imported: most of them never are.
+pip_install = $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 endif
 
 .DEFAULT_GOAL := help
@@ -42,8 +43,16 @@ quickstart: $(READY_TO_RUN) ## the main job on planted data: a table on the scre
 	@test -d "$${MLFS_STORES:-storage/stores}/quickstart.zarr" || $(BIN)/mlfs data synth quickstart
 	$(BIN)/mlfs run jobs/quickstart.toml
 
-test: lint wheel-check ## what CI runs: lint, wheel-check, then the tests
-	$(BIN)/python -m pytest $(ARGS)
+check_wheel = PYTHON="$(PYTHON)" UV="$(UV)" sh tests/wheel_check.sh $(BIN)/python
+WHEEL_SAID := $(VENV)/wheel-check.log
+
+# The wheel is checked beside the tests, mostly on another core; what it said follows them.
+test: lint ## what CI runs: lint, then wheel-check beside the tests
+	@$(check_wheel) >$(WHEEL_SAID) 2>&1 & beside=$$!; \
+	trap 'kill $$beside 2>/dev/null' INT TERM; \
+	$(BIN)/python -m pytest $(ARGS); tests=$$?; \
+	wait $$beside; wheel=$$?; cat $(WHEEL_SAID); \
+	exit $$((tests ? tests : wheel))
 
 test-slow: $(READY_TO_TEST) ## the longer checks, run before an issue is closed
 	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m slow $(ARGS)
@@ -55,7 +64,7 @@ lint: $(READY_TO_TEST) ## ruff, mypy --strict and the import contracts
 	$(BIN)/lint-imports
 
 wheel-check: $(READY_TO_TEST) ## the wheel in a clean environment: the quickstart, run from another folder
-	PYTHON="$(PYTHON)" UV="$(UV)" sh tests/wheel_check.sh $(BIN)/python
+	$(check_wheel)
 
 # A BLAS kernel forced from outside would slow the peers down, so the benchmarks let it choose.
 bench: $(READY_TO_BENCH) ## side by side with peers; a whole run (no ARGS) writes BENCHMARKS.md

@@ -25,8 +25,8 @@ if [ -n "${UV:-}" ]; then
 else
   "${PYTHON:-python3}" -m venv "$away/venv"
   pip() { "$clean" -m pip --quiet --disable-pip-version-check "$@"; }
-  pip install --require-hashes -r requirements/runtime.lock
-  pip install --no-deps "$wheel"
+  pip install --no-compile --require-hashes -r requirements/runtime.lock
+  pip install --no-compile --no-deps "$wheel"
   pip check
 fi
 
