@@ -161,8 +161,11 @@ def _print_plan(made: Plan) -> None:
         "memory": f"about {show_bytes(made.memory_bytes)} per process"
         + (f", limit {show_bytes(limit)}" if limit else "")
         + f" (arrays of one task: {show_bytes(made.task_bytes)})",
-        "time": f"about {show_seconds(made.seconds)}",
+        "time": f"about {show_seconds(made.seconds)}" + (", and the waiting" if made.waits else ""),
     }
+    if made.waits:
+        waiting = (f"{', '.join(labels)} for blocks of {n}" for n, labels in made.waits.items())
+        facts["waits"] = "; ".join(waiting) + ", until it is closed or they stop"
     if made.sweep:
         points = (f"{n} points of {entry}" for entry, n in made.sweep.items())
         facts["sweep"] = ", ".join(points)

@@ -78,6 +78,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         Share of the cells that are made missing, or None.
     costs
         Where the costs of the features come from, in words; None: there are none.
+    waits
+        Data set -> its selectors that will wait for blocks of features until the store is closed.
     sweep
         Entry of the job file that is swept -> its points.
     n_selections, n_curves
@@ -95,7 +97,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     memory_limit_bytes
         Limit per worker the job sets, or None.
     seconds
-        Estimated time; rough.
+        Estimated time, without waiting; rough.
     constant_labels
         Pairs of label and fold that cannot be learned.
     few_rows
@@ -108,6 +110,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     files: list[PlannedFile]
     missing_rate: float | None
     costs: str | None
+    waits: dict[str, list[str]]
     sweep: dict[str, int]
     n_selections: int
     n_curves: int
@@ -181,6 +184,7 @@ def make_plan(
         files=[_planned_file(key, file) for key, file in sorted(job.files.items())],
         missing_rate=job.data.missing.rate if job.data.missing is not None else None,
         costs=_costs_in_words(job, datasets),
+        waits=_waits(job, datasets),
         sweep=_points(job),
         n_selections=_count(units, "select"),
         n_curves=_count(units, "judge"),
@@ -211,6 +215,16 @@ def _costs_in_words(job: Job, datasets: Sequence[Dataset]) -> str | None:
         return "of the stores" if costs == STORE_COSTS else costs
     numbers = [f"{key} {getattr(costs, key):g}" for key in COST_KEYS[costs.distribution]]
     return f"drawn, {costs.distribution} with {' and '.join(numbers)}"
+
+
+def _waits(job: Job, datasets: Sequence[Dataset]) -> dict[str, list[str]]:
+    """Selectors that follow stores which may still grow."""
+    waits: dict[str, list[str]] = {}
+    for dataset in datasets:
+        following = [s.label for s in job.selects_on(dataset.name) if s.follow and s.final]
+        if following and not dataset.is_closed:
+            waits[dataset.name] = following
+    return waits
 
 
 def _points(job: Job) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from mlfs_dask.jobs.results import Run
 from mlfs_dask.jobs.summary import Point, best_point, group_curves
 from mlfs_dask.report import words
-from mlfs_dask.report.facts import protocol
+from mlfs_dask.report.facts import has_costs, protocol
 
 _TABLES_SHOWN: Final = 40
 _ROWS_SHOWN: Final = 40
@@ -142,7 +142,7 @@ def _differences(
     facts = [
         {
             "job": run.manifest["job_digest"][:10],
-            **dict(protocol(run.job)),
+            **dict(protocol(run.job, has_costs=has_costs(run))),
             **{name: run.manifest["versions"].get(name, "") for name in _VERSIONS},
         }
         for run in runs

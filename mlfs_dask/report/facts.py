@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mlfs_dask.jobs.results import Run
+from mlfs_dask.jobs.spec import STORE_COSTS
 from mlfs_dask.report import words
 from mlfs_dask.report.conventions import special_cases
 
@@ -86,7 +87,7 @@ def read_facts(run: Run) -> Facts:
             )
             for method in methods
         ),
-        protocol=tuple(protocol(job)),
+        protocol=tuple(protocol(job, has_costs=has_costs(run))),
         cases=tuple(
             special_cases(evaluate["conventions"], evaluate["metrics"]) if evaluate else ()
         ),
@@ -100,18 +101,31 @@ def _dataset_row(data: dict[str, Any], n_features: int) -> DatasetRow:
     return DatasetRow(**{key: known[key] for key in DatasetRow.__dataclass_fields__})
 
 
-def protocol(job: dict[str, Any]) -> list[tuple[str, str]]:
+def has_costs(run: Run) -> bool:
+    """Whether features had costs, wherever these came from.
+
+    Parameters
+    ----------
+    run
+        A run.
+    """
+    return any(selection["cost"] is not None for selection in run.selections)
+
+
+def protocol(job: dict[str, Any], *, has_costs: bool) -> list[tuple[str, str]]:
     """How it ran: names and values, all keys of the job among them.
 
     Parameters
     ----------
     job
         The job with all defaults.
+    has_costs
+        Whether features had costs; a job that names none takes those of the stores.
     """
     return [
         *_evaluation(job),
         ("seed of all random streams", str(job["seed"])),
-        *_data(job["data"]),
+        *_data(job["data"], has_costs=has_costs),
     ]
 
 
@@ -187,7 +201,7 @@ def features_words(features: dict[str, Any]) -> str:
     return words.plain_words(given)
 
 
-def _data(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _data(data: dict[str, Any], *, has_costs: bool) -> list[tuple[str, str]]:
     rest = {key: value for key, value in data.items() if value is not None}
     rest.pop("store", None)
     impute = rest.pop("impute", "none")
@@ -200,11 +214,17 @@ def _data(data: dict[str, Any]) -> list[tuple[str, str]]:
     if missing is not None:
         share = words.percent(missing["rate"]) if "rate" in missing else words.plain_words(missing)
         facts.append(("made missing", f"{share} of the cells, drawn from the seed"))
-    costs = rest.pop("costs", None)
+    costs = rest.pop("costs", STORE_COSTS if has_costs else None)
     if costs is not None:
-        drawn = ", drawn from the seed" if isinstance(costs, dict) else ""
-        facts.append(("costs of the features", words.plain_words(costs) + drawn))
+        facts.append(("costs of the features", _origin_of_costs(costs)))
     return [*facts, *((key, words.plain_words(value)) for key, value in rest.items())]
+
+
+def _origin_of_costs(costs: dict[str, Any] | str) -> str:
+    if isinstance(costs, dict):
+        given = {key: value for key, value in costs.items() if value is not None}
+        return f"{words.plain_words(given)}, drawn from the seed"
+    return "those the stores came with" if costs == STORE_COSTS else f"read from {costs}"
 
 
 def _params(method: dict[str, Any]) -> str:

@@ -14,8 +14,10 @@ import pytest
 from mlfs_dask.errors import JobFileError, RunFolderError, RunInterruptedError
 from mlfs_dask.jobs.agenda import Agenda
 from mlfs_dask.jobs.coordinator import Order, resume_run, run_job
+from mlfs_dask.jobs.data import open_datasets
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.jobfile import parse_job
+from mlfs_dask.jobs.plan import make_plan
 from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.rundir import RunFolder, all_runs
 from mlfs_dask.jobs.units import units_of
@@ -67,6 +69,13 @@ def order(store, tmp_path, *overrides, **more):
     text = JOB.format(store=json.dumps(str(store)))
     job = parse_job(text.encode(), "grow.toml", ("run.workers=0", *overrides))
     return Order(job=job, text=text.encode(), runs=tmp_path / "runs", **more)
+
+
+def test_the_plan_says_who_will_wait(store, tmp_path):
+    job = order(store, tmp_path).job
+    assert make_plan(job, open_datasets(job)).waits == {"s": ["nrs-stream", "ofs-a3m"]}
+    close(store)
+    assert make_plan(job, open_datasets(job)).waits == {}
 
 
 def wait_until(holds, seconds=120):

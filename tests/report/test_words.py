@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from mlfs_dask.evaluate import metrics
 from mlfs_dask.report.conventions import CASES, special_cases
 from mlfs_dask.report.facts import protocol, split_words
@@ -44,7 +46,7 @@ def test_every_key_of_a_job_is_told():
             "classifier": [],
         },
     }
-    told = dict(protocol(job))
+    told = dict(protocol(job, has_costs=True))
     assert told["split"] == "4 folds: rows of a group stay together (column = group.csv)"
     assert told["measured at"] == "the features that each selector keeps itself"
     assert told["made missing"] == "5 % of the cells, drawn from the seed"
@@ -53,6 +55,25 @@ def test_every_key_of_a_job_is_told():
     assert told["strict"] == "yes"
     assert told["conventions of the measures"] == "zhang"
     assert "baseline" not in told
+
+
+@pytest.mark.parametrize(
+    ("costs", "has_costs", "said"),
+    [
+        ("store", True, "those the stores came with"),
+        (None, True, "those the stores came with"),
+        (None, False, None),
+        ("prices.csv", True, "read from prices.csv"),
+        (
+            {"distribution": "normal", "low": None, "mean": 100.0, "std": 30.0},
+            True,
+            "distribution = normal, mean = 100.0, std = 30.0, drawn from the seed",
+        ),
+    ],
+)
+def test_the_origin_of_costs_is_told(costs, has_costs, said):
+    job = {"seed": 0, "data": {"costs": costs}, "select": [], "evaluate": None}
+    assert dict(protocol(job, has_costs=has_costs)).get("costs of the features") == said
 
 
 def test_small_words():
