@@ -13,10 +13,16 @@ from mlfs_dask.jobs.coordinator import Order, run_job
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.rundir import all_runs
+from mlfs_dask.testing.jobs import TINY_JOB
 
 TESTS = Path(__file__).parent
 PLUGINS = [str(TESTS / "plugins"), str(TESTS)]
 MLFS = [sys.executable, "-c", "from mlfs_dask.cli import main; main()"]
+TOY = 'method = "toy-online"\nlabel = "toy"'
+SHORT = TINY_JOB.replace('method = "mllap"', f"{TOY}\ndelay = 0.05").replace(
+    "repeats = 2", "repeats = 1"
+)
+LONG = TINY_JOB.replace('method = "mllap"', f"{TOY}\ndelay = 0.3")
 DEADLINE = 400  # while others compute; with the machine for itself it is a tenth of that
 
 
@@ -68,6 +74,11 @@ class Cluster:
         worker.wait()
         self.workers.remove(worker)
 
+    def replace(self, worker):
+        """SIGKILL, and another one comes."""
+        self.kill(worker)
+        self.add_worker()
+
     def stop(self):
         for process in [*self.workers, self.scheduler]:
             process.kill()
@@ -116,6 +127,14 @@ def events(folder, kind):
     if not folder.journal.exists():
         return []
     return [event for event in open_run(folder.path).events if event["event"] == kind]
+
+
+def n_units(folder):
+    return len(events(folder, "unit"))
+
+
+def n_decided(folder):
+    return len(events(folder, "step"))
 
 
 def state(folder):

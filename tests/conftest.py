@@ -1,5 +1,6 @@
 """Fixtures and hypothesis profiles shared by all tests."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -39,3 +40,41 @@ def _isolated_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test writes stores or runs into the checkout."""
     monkeypatch.setenv("MLFS_STORES", str(tmp_path / "stores"))
     monkeypatch.setenv("MLFS_RUNS", str(tmp_path / "runs"))
+
+
+@pytest.fixture
+def invoke():
+    """Call a command as users type it; anything but our own errors fails the test."""
+    from click.testing import CliRunner
+
+    from mlfs_dask.cli import mlfs
+
+    def call(*arguments, code=0):
+        result = CliRunner().invoke(mlfs, [str(a) for a in arguments])
+        assert result.exit_code == code, result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        assert "Traceback" not in result.stderr
+        return result
+
+    return call
+
+
+@pytest.fixture
+def document(invoke):
+    """The JSON document that a command prints."""
+    return lambda *arguments, code=0: json.loads(invoke(*arguments, "--json", code=code).stdout)
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch):
+    """The plug-ins in tests/plugins, here and in processes that are started."""
+    from mlfs_dask import registry
+
+    tests = Path(__file__).parent
+    folders = [str(tests / "plugins"), str(tests)]
+    for folder in folders:
+        monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")]))
+    registry.names.cache_clear()
+    yield
+    registry.names.cache_clear()

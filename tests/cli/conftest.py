@@ -4,33 +4,11 @@ import json
 import shutil
 
 import pytest
-from click.testing import CliRunner
 
-from mlfs_dask.cli import mlfs
 from mlfs_dask.jobs.coordinator import Order, run_job
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
-
-
-@pytest.fixture
-def invoke():
-    """Call a command; anything but our own errors fails the test."""
-
-    def call(*arguments, code=0):
-        result = CliRunner().invoke(mlfs, [str(a) for a in arguments])
-        assert result.exit_code == code, result.output
-        assert result.exception is None or isinstance(result.exception, SystemExit)
-        assert "Traceback" not in result.stderr
-        return result
-
-    return call
-
-
-@pytest.fixture
-def document(invoke):
-    """The JSON document that a command prints."""
-    return lambda *arguments, code=0: json.loads(invoke(*arguments, "--json", code=code).stdout)
 
 
 @pytest.fixture(scope="session")

@@ -1,18 +1,14 @@
-"""Real clusters of this machine, and commands as users type them."""
-
-import json
+"""Real clusters of this machine."""
 
 import psutil
 import pytest
-from click.testing import CliRunner
 
-from clusters import PLUGINS
-from mlfs_dask import registry
-from mlfs_dask.cli import mlfs
+from clusters import Cluster, environment, run_undisturbed, wait_until
 from mlfs_dask.jobs.clusters import processes
 from mlfs_dask.jobs.clusters.record import ClusterFolder
 from mlfs_dask.jobs.clusters.start import ClusterOrder, start_cluster
 from mlfs_dask.jobs.clusters.stop import stop_cluster
+from mlfs_dask.testing.jobs import make_tiny_store
 
 MEMORY = 2 * 2**30
 
@@ -30,33 +26,31 @@ def _no_cluster_named(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def toys(monkeypatch):
-    """The plug-ins in tests/plugins."""
-    for folder in PLUGINS:
-        monkeypatch.syspath_prepend(folder)
-    registry.names.cache_clear()
-    yield
-    registry.names.cache_clear()
+def env():
+    """Of the processes of `cluster`."""
+    return environment()
 
 
 @pytest.fixture
-def invoke():
-    """Call a command; anything but our own errors fails the test."""
-
-    def call(*arguments, code=0):
-        result = CliRunner().invoke(mlfs, [str(a) for a in arguments])
-        assert result.exit_code == code, result.output
-        assert result.exception is None or isinstance(result.exception, SystemExit)
-        assert "Traceback" not in result.stderr
-        return result
-
-    return call
+def cluster(tmp_path, env):
+    """A scheduler whose workers come and go by the test's will."""
+    made = Cluster(tmp_path, env)
+    wait_until(made.file.exists)
+    yield made
+    made.stop()
 
 
 @pytest.fixture
-def document(invoke):
-    """The JSON document that a command prints."""
-    return lambda *arguments, code=0: json.loads(invoke(*arguments, "--json", code=code).stdout)
+def job_of(tmp_path, toys):
+    """Makes a job file of a text, and says what it gives undisturbed."""
+    make_tiny_store(tmp_path / "stores")
+
+    def made(text):
+        path = tmp_path / "tiny.toml"
+        path.write_text(text)
+        return path, run_undisturbed(text, tmp_path)
+
+    return made
 
 
 @pytest.fixture(scope="session")

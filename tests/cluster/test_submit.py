@@ -16,6 +16,7 @@ from clusters import (
     environment,
     events,
     mlfs,
+    n_decided,
     owner_pid,
     run_undisturbed,
     state,
@@ -45,14 +46,6 @@ def env():
 
 
 @pytest.fixture
-def cluster(tmp_path, env):
-    made = Cluster(tmp_path, env)
-    wait_until(made.file.exists)
-    yield made
-    made.stop()
-
-
-@pytest.fixture
 def job(tmp_path, toys):
     make_tiny_store(tmp_path / "stores")
     path = tmp_path / "tiny.toml"
@@ -63,10 +56,6 @@ def job(tmp_path, toys):
 @pytest.fixture
 def undisturbed(job, tmp_path):
     return run_undisturbed(JOB, tmp_path)
-
-
-def n_steps(folder):
-    return len(events(folder, "step"))
 
 
 def strip(line):
@@ -99,7 +88,7 @@ def test_the_coordinator_s_worker_is_killed(cluster, job, undisturbed, tmp_path)
     folder = the_run(tmp_path)
     killed = []
     for _ in range(2):
-        wait_until(lambda: owner_pid(folder) not in (None, *killed) and n_steps(folder) > 0)
+        wait_until(lambda: owner_pid(folder) not in (None, *killed) and n_decided(folder) > 0)
         killed.append(owner_pid(folder))
         os.kill(killed[-1], signal.SIGKILL)
         cluster.add_worker()
@@ -243,7 +232,7 @@ def test_a_submitted_run_follows_a_store_and_outlives_its_coordinator(cluster, t
     wait_until(lambda: folder.read_state().get("waiting"))
     os.kill(owner_pid(folder), signal.SIGKILL)
     mlfs(env, "data", "append", tmp_path / "s.zarr", late)
-    wait_until(lambda: len(events(folder, "block")) == 1 and n_steps(folder) > 2)
+    wait_until(lambda: len(events(folder, "block")) == 1 and n_decided(folder) > 2)
     mlfs(env, "data", "append", tmp_path / "s.zarr", "--close")
     wait_until(lambda: state(folder) == "done")
     (selection,) = open_run(folder.path).selections

@@ -1,11 +1,9 @@
 """The tiny job, run in process."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from mlfs_dask import registry
 from mlfs_dask.jobs.coordinator import Order, run_job
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
@@ -26,16 +24,3 @@ def run_tiny(tiny_store, tmp_path):
         return run_job(Order(job=job, text=text.encode(), file="tiny.toml", **order))
 
     return run
-
-
-@pytest.fixture
-def toys(monkeypatch):
-    """The plug-ins in tests/plugins, here and in processes that are started."""
-    tests = Path(__file__).parents[1]
-    folders = [str(tests / "plugins"), str(tests)]
-    for folder in folders:
-        monkeypatch.syspath_prepend(folder)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")]))
-    registry.names.cache_clear()
-    yield
-    registry.names.cache_clear()
