@@ -25,10 +25,11 @@ from mlfs_dask.jobs.feeds import Feeds, followed
 from mlfs_dask.jobs.interrupt import StopRequest, stop_on_signals
 from mlfs_dask.jobs.journal import Journal
 from mlfs_dask.jobs.order import Finished, Order, interrupted_error
+from mlfs_dask.jobs.outputs import write_results
 from mlfs_dask.jobs.perform import Address, Selected
 from mlfs_dask.jobs.plan import Plan
 from mlfs_dask.jobs.replay import Replay
-from mlfs_dask.jobs.results import read_unit, write_results
+from mlfs_dask.jobs.results import read_unit
 from mlfs_dask.jobs.rundir import RunFolder, State
 from mlfs_dask.jobs.shapes import read_manifest
 from mlfs_dask.jobs.steps import Steps
