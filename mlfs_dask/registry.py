@@ -50,6 +50,17 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
 }
 
 
+def built_in(kind: Kind) -> dict[str, str]:
+    """Names that the package itself registers, with the ``module:object`` behind each.
+
+    Parameters
+    ----------
+    kind
+        ``"selectors"``, ``"classifiers"`` or ``"readers"``.
+    """
+    return dict(_BUILT_IN[kind])
+
+
 @cache
 def names(kind: Kind) -> dict[str, str]:
     """Registered names of a kind with the ``module:object`` behind each.

@@ -11,7 +11,8 @@ import numpy as np
 from mlfs_dask import registry
 from mlfs_dask._typing import FloatArray
 from mlfs_dask.errors import MlfsError, RunFolderError
-from mlfs_dask.graphs.statistics import summarize_columns
+from mlfs_dask.graphs.absent import count_missing
+from mlfs_dask.jobs.declared import declared, takes_missing
 from mlfs_dask.jobs.problems import Problems
 from mlfs_dask.jobs.rows import (
     costs_of,
@@ -138,10 +139,10 @@ def _check_counts(select: Select, place: str, dataset: Dataset, problems: Proble
 
 def _check_features(select: Select, dataset: Dataset, costs: FloatArray | None) -> None:
     """Let a selector that asks something of the features themselves, as costs, look at them."""
-    selector = registry.load("selectors", select.method)
-    if hasattr(selector, "check_features"):
+    if declared("selectors", select.method).checks_features:
+        selector = registry.load("selectors", select.method)(**select.params)
         n_features = dataset.n_features if select.prefilter is None else select.prefilter.n
-        selector(**select.params).check_features(n_features, has_costs=costs is not None)
+        selector.check_features(n_features, has_costs=costs is not None)
 
 
 def _placed(job: Job, path: str) -> Iterator[tuple[str, Any]]:
@@ -186,20 +187,17 @@ def refuse_missing_values(job: Job, datasets: Sequence[Dataset], file: str = "jo
 def _without_rule(job: Job) -> Iterator[tuple[str, str, tuple[str, ...] | None]]:
     """Place, label and data sets of each method that has no rule for missing values."""
     for place, select in _placed(job, "select"):
-        if not _takes_missing("selectors", select):
+        if not _has_rule("selectors", select):
             yield place, select.label, select.datasets
-        if select.prefilter is not None and not _takes_missing("selectors", select.prefilter):
+        if select.prefilter is not None and not _has_rule("selectors", select.prefilter):
             yield f"{place}.prefilter", select.prefilter.method, select.datasets
     for place, method in _placed(job, "evaluate.classifier"):
-        if not _takes_missing("classifiers", method):
+        if not _has_rule("classifiers", method):
             yield place, method.label, None
 
 
-def _takes_missing(kind: registry.Kind, method: Method | Prefilter) -> bool:
-    """Whether the estimator says so by scikit-learn's tag; one without tags is let try."""
-    estimator = registry.load(kind, method.method)(**method.params)
-    tags = getattr(estimator, "__sklearn_tags__", None)
-    return tags is None or bool(tags().input_tags.allow_nan)
+def _has_rule(kind: registry.Kind, method: Method | Prefilter) -> bool:
+    return takes_missing(kind, method.method, method.params)
 
 
 def _missing_values(job: Job, dataset: Dataset) -> str:
@@ -207,7 +205,7 @@ def _missing_values(job: Job, dataset: Dataset) -> str:
     rows = rows_of(job, dataset)
     if rows.dtype.kind != "f":
         return ""
-    counts = summarize_columns(rows).n_missing
+    counts = count_missing(rows)
     if not counts.any():
         return ""
     first = int(np.flatnonzero(counts)[0])

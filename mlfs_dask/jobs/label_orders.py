@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from mlfs_dask import registry
 from mlfs_dask.errors import PluginError
+from mlfs_dask.jobs.declared import declared
 from mlfs_dask.jobs.options import options_of
 from mlfs_dask.jobs.sweep import Entry
 
@@ -77,9 +77,7 @@ def _entries(evaluate: Any) -> list[Entry]:
 
 def _takes_pairs(entry: Entry) -> bool:
     try:
-        return bool(
-            getattr(registry.load("classifiers", entry.raw["method"]), "takes_pairs", False)
-        )
+        return declared("classifiers", entry.raw["method"]).takes_pairs
     except (PluginError, KeyError, TypeError):  # told when the entry is read
         return False
 

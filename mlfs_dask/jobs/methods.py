@@ -10,7 +10,9 @@ import msgspec
 from mlfs_dask import registry
 from mlfs_dask.errors import InputError, PluginError
 from mlfs_dask.jobs import spec
-from mlfs_dask.jobs.options import Option, default_label, full_params, options_of
+from mlfs_dask.jobs.declared import Option, declared
+from mlfs_dask.jobs.options import default_label, full_params, options_of
+from mlfs_dask.jobs.plain import are_plain
 from mlfs_dask.jobs.problems import Problems, in_words, joined
 from mlfs_dask.jobs.sweep import Entry
 from mlfs_dask.jobs.tables import (
@@ -149,9 +151,7 @@ def _read_method(
 def _check_follow(method: str, clean: dict[str, Any], entry: Entry, problems: Problems) -> None:
     """Only selectors of streams can follow a store, feature by feature as they come."""
     streams = [
-        name
-        for name in registry.names("selectors")
-        if getattr(registry.load("selectors", name), "follows_blocks", False)
+        name for name in registry.names("selectors") if declared("selectors", name).follows_blocks
     ]
     if method not in streams:
         problems.add(entry.at("follow"), f"true is for {' and '.join(streams)}; leave it out")
@@ -183,6 +183,8 @@ def _check_values(
     kind: registry.Kind, method: str, params: dict[str, Any], entry: Entry, problems: Problems
 ) -> None:
     """Let the method itself say what it refuses; its messages begin with ``name = value``."""
+    if are_plain(kind, method, params):
+        return
     try:
         estimator = registry.load(kind, method)(**params)
         check = getattr(estimator, "_check_parameters", None)

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from mlfs_dask import registry
 from mlfs_dask.errors import PlanError
 from mlfs_dask.graphs.executor import available_cores
 from mlfs_dask.jobs import estimate
@@ -282,13 +281,10 @@ def _look_at_folds(
 
 def _few_rows(job: Job, fewest: Mapping[str, int]) -> list[str]:
     """Methods that ask for more neighbours than there are other rows."""
-    entries: list[tuple[registry.Kind, Method]] = [("selectors", entry) for entry in job.select]
+    entries: list[Method] = list(job.select)
     if job.evaluate is not None:
-        entries += [("classifiers", entry) for entry in job.evaluate.classifier]
-    asked = {
-        entry.label: getattr(registry.load(kind, entry.method)(**entry.params), "n_neighbors", 0)
-        for kind, entry in entries
-    }
+        entries += job.evaluate.classifier
+    asked = {entry.label: entry.params.get("n_neighbors", 0) for entry in entries}
     return [
         f"{label}: n_neighbors = {n_neighbors}, but a training row of {name} has only "
         f"{n_train - 1} others: all of them will be its neighbours"

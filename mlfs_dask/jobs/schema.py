@@ -11,7 +11,8 @@ import msgspec
 
 from mlfs_dask import registry
 from mlfs_dask.evaluate.metrics import METRICS
-from mlfs_dask.jobs.options import Option, options_of
+from mlfs_dask.jobs.declared import Option
+from mlfs_dask.jobs.options import options_of
 from mlfs_dask.jobs.spec import COST_KEYS, JobFile
 from mlfs_dask.jobs.sweep import SWEPT
 

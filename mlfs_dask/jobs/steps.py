@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct, to_builtins
 
-from mlfs_dask.selectors.base import finite_or_none
-from mlfs_dask.selectors.engine import Choice, SelectionStoppedError
+from mlfs_dask.selectors.engine import Choice, SelectionStoppedError, finite_or_none
 
 _SEND_SECONDS: Final = 0.2
 _SENT_AT_MOST: Final = 500  # steps per message

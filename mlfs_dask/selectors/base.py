@@ -26,7 +26,7 @@ from mlfs_dask.graphs.statistics import (
 )
 from mlfs_dask.kernels.ranking import chosen_first, ranks_of
 from mlfs_dask.kernels.shares import count_of_share
-from mlfs_dask.selectors.engine import Choice
+from mlfs_dask.selectors.engine import Choice, finite_or_none
 
 
 class BaseSelector(SelectorMixin, BaseEstimator):
@@ -322,19 +322,6 @@ def labels_of(source: Source) -> ByteArray:
     if source.Y is None:
         raise InputError("requires y to be passed, but the target y is None")
     return source.Y
-
-
-def finite_or_none(value: Any) -> Any:
-    """The value, or None for a float that isn't finite.
-
-    Parameters
-    ----------
-    value
-        Of any type.
-    """
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
 
 
 def _stack(blocks: list[Any]) -> Any:

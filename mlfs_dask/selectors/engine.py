@@ -204,3 +204,16 @@ def drive(engine: Engine[Any], fulfil: Callable[[Request], Any]) -> Iterator[Ste
         if recorder is not None and step.decided:
             recorder.decided(step.decided, time.perf_counter() - started)
         yield step
+
+
+def finite_or_none(value: Any) -> Any:
+    """The value, or None for a float that isn't finite.
+
+    Parameters
+    ----------
+    value
+        Of any type.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

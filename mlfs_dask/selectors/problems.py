@@ -16,7 +16,8 @@ from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.ranking import rank_order
-from mlfs_dask.selectors.base import BaseSelector, finite_or_none, labels_of
+from mlfs_dask.selectors.base import BaseSelector, labels_of
+from mlfs_dask.selectors.engine import finite_or_none
 
 Problems: TypeAlias = tuple[Problem, ...]
 Order: TypeAlias = Literal["auto", 1, 2]

@@ -11,7 +11,6 @@ import numpy as np
 
 from mlfs_dask._typing import AnyArray, BoolArray, ByteArray, Conventions, FloatArray, IntArray
 from mlfs_dask.errors import InputError
-from mlfs_dask.kernels.metrics import row_facts
 
 
 @dataclass(frozen=True)
@@ -106,6 +105,8 @@ class Comparison:
     @cached_property
     def ranks(self) -> RowRanks:
         """Ranks of the relevant labels, one pass over the scores."""
+        from mlfs_dask.kernels.metrics import row_facts  # metrics have names without kernels
+
         counts, gains = row_facts(self.truth, self.given_scores)
         return RowRanks(self.truth.shape[1], *counts.T, *gains.T)
 

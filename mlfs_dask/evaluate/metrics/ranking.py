@@ -13,7 +13,6 @@ import numpy as np
 from mlfs_dask._typing import BoolArray, Conventions, FloatArray
 from mlfs_dask.evaluate.metrics.comparison import Comparison, RowRanks
 from mlfs_dask.evaluate.metrics.score import Score, from_scores, label_mean, row_mean
-from mlfs_dask.kernels.metrics import auc_by_label
 
 # Rows that stay out of the mean: none, those without labels, or also those with all labels.
 Skip: TypeAlias = Literal["none", "empty", "degenerate"]
@@ -283,6 +282,8 @@ def measure_auc_macro(given: Comparison, conventions: Conventions) -> Score:
 
 def label_auc(given: Comparison, conventions: Conventions) -> FloatArray:
     """Area of each label, shape (n_labels,); NaN where a label is constant."""
+    from mlfs_dask.kernels.metrics import auc_by_label  # metrics have names without kernels
+
     weight = np.ones(len(given.truth)) if given.weight is None else given.weight
     return auc_by_label(given.truth, given.given_scores, weight)
 
