@@ -24,7 +24,7 @@ from mlfs_dask.graphs.statistics import (
     refuse_missing,
     summarize_columns,
 )
-from mlfs_dask.kernels.ranking import chosen_first, ranks_of
+from mlfs_dask.kernels.ranking import chosen_first, rank_order, ranks_of
 from mlfs_dask.kernels.shares import count_of_share
 from mlfs_dask.selectors.engine import Choice, finite_or_none
 
@@ -117,6 +117,15 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     @abstractmethod
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:
         """Set ``scores_``, ``order_``, ``path_``, ``stop_`` and ``higher_is_better_``."""
+
+    def _keep_ranking(
+        self, scores: FloatArray, constant: BoolArray, *, higher_is_better: bool
+    ) -> None:
+        """Scores of all features at once, and the order that follows from them."""
+        self.higher_is_better_, self.scores_ = higher_is_better, scores
+        self.order_ = rank_order(scores, higher_is_better=higher_is_better, constant=constant)
+        self.path_ = []
+        self.stop_ = "all features ranked"
 
     def _keep_choices(self, choices: Sequence[Choice], constant: BoolArray) -> None:
         """Scores, order and path of features chosen one by one; the others have no score."""

@@ -28,7 +28,6 @@ from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.contingency import label_information
 from mlfs_dask.kernels.label_sums import uneven
-from mlfs_dask.kernels.ranking import rank_order
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 
 
@@ -36,11 +35,8 @@ class _Baseline(BaseSelector):
     """Scores every feature by itself, higher is better, constants 0."""
 
     def _finish(self, scores: FloatArray, summary: ColumnSummary) -> None:
-        self.higher_is_better_ = True
-        self.scores_ = np.where(summary.constant, 0.0, scores)
-        self.order_ = rank_order(self.scores_, higher_is_better=True, constant=summary.constant)
-        self.path_ = []
-        self.stop_ = "all features ranked"
+        known = np.where(summary.constant, 0.0, scores)
+        self._keep_ranking(known, summary.constant, higher_is_better=True)
 
 
 class Variance(_Baseline):

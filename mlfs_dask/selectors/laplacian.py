@@ -29,7 +29,6 @@ from mlfs_dask.graphs.spectral import spectral_terms
 from mlfs_dask.graphs.statistics import ColumnSummary, summarize_columns
 from mlfs_dask.kernels.distances import Known, distance_rule
 from mlfs_dask.kernels.labelsets import find_label_sets
-from mlfs_dask.kernels.ranking import rank_order
 from mlfs_dask.kernels.similarity import similarity_rule
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 
@@ -133,12 +132,9 @@ class LaplacianScore(BaseSelector):
             top, bottom = self._on_label_sets(source, columns, executor)
         bottom = columns.by_feature(bottom)
         usable = ~summary.constant & (bottom > 0)
-        self.higher_is_better_ = False
-        self.scores_ = np.full(source.n_features, np.inf)
-        self.scores_[usable] = 2.0 * columns.by_feature(top)[usable] / bottom[usable]
-        self.order_ = rank_order(self.scores_, higher_is_better=False, constant=summary.constant)
-        self.path_ = []
-        self.stop_ = "all features ranked"
+        scores = np.full(source.n_features, np.inf)
+        scores[usable] = 2.0 * columns.by_feature(top)[usable] / bottom[usable]
+        self._keep_ranking(scores, summary.constant, higher_is_better=False)
 
     def _on_neighbors(
         self, source: Source, columns: Columns, summary: ColumnSummary, executor: Executor

@@ -29,7 +29,6 @@ from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.conjugate import Product, solve
-from mlfs_dask.kernels.ranking import rank_order
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 
 
@@ -135,8 +134,6 @@ class MDDM(BaseSelector):
             G = _independent(G)
             Z = self._solve(gram, divisor, diagonal, G)
         self._rank(columns.by_feature(np.einsum("jt,jt->j", Z, Z)), G.T @ Z, summary)
-        self.path_ = []
-        self.stop_ = "all features ranked"
 
     def _solve(
         self, gram: Product, divisor: FloatArray, diagonal: FloatArray, G: FloatArray
@@ -158,11 +155,10 @@ class MDDM(BaseSelector):
         return Z / by[:, None]
 
     def _rank(self, scores: FloatArray, projected: FloatArray, summary: ColumnSummary) -> None:
-        self.higher_is_better_ = True
-        self.scores_ = np.where(summary.constant, 0.0, scores)
+        kept = np.where(summary.constant, 0.0, scores)
         if self.ranking == "eigorder":
-            self.scores_ = _eigenvalues(projected, len(scores))
-        self.order_ = rank_order(self.scores_, higher_is_better=True, constant=summary.constant)
+            kept = _eigenvalues(projected, len(scores))
+        self._keep_ranking(kept, summary.constant, higher_is_better=True)
 
 
 def _check_size(G: FloatArray, diagonal: FloatArray, columns: Columns) -> None:

@@ -10,7 +10,6 @@ from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.relief import joined_weights, set_weights
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
-from mlfs_dask.kernels.ranking import rank_order
 from mlfs_dask.selectors.base import BaseSelector
 
 
@@ -104,8 +103,4 @@ class MLReliefF(BaseSelector):
         weigh = joined_weights if self.labels == "pairs" else set_weights
         found = weigh(source, summary, self.n_neighbors, self.normalize, executor)
         self.road_ = found.road
-        self.higher_is_better_ = True
-        self.scores_ = found.weights[0]
-        self.order_ = rank_order(self.scores_, higher_is_better=True, constant=summary.constant)
-        self.path_ = []
-        self.stop_ = "all features ranked"
+        self._keep_ranking(found.weights[0], summary.constant, higher_is_better=True)

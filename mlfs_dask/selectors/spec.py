@@ -31,7 +31,6 @@ from mlfs_dask.graphs.spectrum import leading_sums
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.distances import DistanceRule, Known, distance_rule
 from mlfs_dask.kernels.labelsets import find_label_sets
-from mlfs_dask.kernels.ranking import rank_order
 from mlfs_dask.kernels.similarity import similarity_rule
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 
@@ -199,15 +198,9 @@ class SPEC(BaseSelector):
         else:
             top = columns.by_feature(terms.lff)
             bottom = dff if self.phi == 1 else scatter
-        self.higher_is_better_ = self.phi == 3
-        self.scores_ = _quotients(
-            top, bottom, summary.constant, -np.inf if self.higher_is_better_ else np.inf
-        )
-        self.order_ = rank_order(
-            self.scores_, higher_is_better=self.higher_is_better_, constant=summary.constant
-        )
-        self.path_ = []
-        self.stop_ = "all features ranked"
+        higher = self.phi == 3
+        scores = _quotients(top, bottom, summary.constant, -np.inf if higher else np.inf)
+        self._keep_ranking(scores, summary.constant, higher_is_better=higher)
 
     def _affinity(self, source: Source, summary: ColumnSummary, executor: Executor) -> Affinity:
         Y = labels_of(source)
