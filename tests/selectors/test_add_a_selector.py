@@ -1,0 +1,71 @@
+"""The guide to a selector in one file is followed to the letter."""
+
+import importlib
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlfs_dask
+from mlfs_dask import get_selector, open_run, registry
+
+GUIDE = Path(mlfs_dask.__file__).parent / "selectors" / "README.md"
+FENCE = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """Commands of the guide, in a folder with its files; the package is installed."""
+    text, said = GUIDE.read_text(encoding="utf-8"), []
+    for language, name, block in FENCE.findall(text):
+        if language == "console":
+            said += [line.removeprefix("$ mlfs ").split() for line in block.splitlines()]
+        else:
+            (tmp_path / name).write_text(block, encoding="utf-8")
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    info = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    head = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    (info / "METADATA").write_text(head, encoding="utf-8")
+    points = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in named.items())
+        for group, named in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(points), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    importlib.invalidate_caches()
+    registry.names.cache_clear()
+    yield said
+    registry.names.cache_clear()
+    sys.modules.pop("mean_gap", None)
+
+
+def test_the_guide_runs_and_finds_what_was_planted(commands, document, invoke):
+    made, methods, run = commands
+    store = document(*made)["path"]
+    assert "'mean' or 'max'" in invoke(*methods).stdout
+    done = open_run(document(*run)["folder"])
+    [selection] = [each for each in done.selections if each["fold"] is None]
+    assert selection["params"]["aggregate"] == "max"
+    planted = mlfs_dask.open_dataset(store).truth["relevant"]
+    assert len(set(planted) & set(selection["order"][:5])) >= 4
+    assert {row["n_features"] for row in done.evaluation} == {5, 20}
+
+
+def test_its_scores_are_those_of_its_docstring(commands):
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((40, 4)), (rng.random((40, 3)) < 0.4).astype(np.uint8)
+    X[:, 2], Y[:, 1] = 7.0, 1
+    found = get_selector("mean-gap", tile=16).fit(X, Y)
+    expected = [
+        np.mean(
+            [abs(f[y == 1].mean() - f[y == 0].mean()) / np.ptp(f) if np.ptp(y) else 0 for y in Y.T]
+        )
+        for f in X[:, [0, 1, 3]].T
+    ]
+    np.testing.assert_allclose(found.scores_[[0, 1, 3]], expected, rtol=1e-12)
+    assert found.order_[-1] == 2
