@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 from mlfs_dask.jobs.coordinator import Order, run_job
@@ -74,10 +75,10 @@ class Cluster:
         worker.wait()
         self.workers.remove(worker)
 
-    def replace(self, worker):
+    def replace(self, worker, **more):
         """SIGKILL, and another one comes."""
         self.kill(worker)
-        self.add_worker()
+        self.add_worker(**more)
 
     def stop(self):
         for process in [*self.workers, self.scheduler]:
@@ -137,6 +138,12 @@ def n_decided(folder):
     return len(events(folder, "step"))
 
 
+def wait_for_progress(folder):
+    """Until something more is decided: a coordinator is at work."""
+    before = n_decided(folder)
+    wait_until(lambda: n_decided(folder) > before)
+
+
 def state(folder):
     return folder.read_state()["state"]
 
@@ -153,9 +160,20 @@ def check(folder, undisturbed, n_units=None):
     assert folder.evaluation.read_bytes() == undisturbed[1]
     units = [event["unit"] for event in events(folder, "unit")]
     assert len(units) == len(set(units)) == (n_units or len(units))
-    steps = [(event["unit"], event["first"]) for event in events(folder, "step")]
+    steps = decided(folder)
     assert len(steps) == len(set(steps))
     wait_until(folder.report.exists)
+
+
+def decided(folder):
+    """Unit and number of each decision, and how often the unit had failed: it then starts anew."""
+    found, failures = [], Counter()
+    for event in open_run(folder.path).events:
+        if event["event"] == "failed":
+            failures[event["unit"]] += 1
+        elif event["event"] == "step":
+            found.append((event["unit"], event["first"], failures[event["unit"]]))
+    return found
 
 
 def assert_told(folder, env, *words):

@@ -17,6 +17,7 @@ from clusters import (
     state,
     submit,
     the_run,
+    wait_for_progress,
     wait_until,
 )
 from mlfs_dask.jobs.lease import next_number
@@ -44,15 +45,15 @@ def lost(folder):
 
 @pytest.mark.slow
 def test_a_worker_killed_at_ten_random_moments(cluster, job_of, tmp_path, env):
-    path, undisturbed = job_of(LONG)
+    path, undisturbed = job_of(LONG.replace("delay = 0.3", "delay = 1.0"))
     for _ in range(3):
         cluster.add_worker()
     submit(cluster, path, tmp_path)
     folder = the_run(tmp_path)
-    wait_until(lambda: n_decided(folder) > 0)
     moments = random.Random(7)
     for _ in range(10):
-        time.sleep(moments.uniform(0.2, 3.0))
+        wait_for_progress(folder)
+        time.sleep(moments.uniform(0.0, 1.5))
         if state(folder) == "done":
             pytest.fail("the job is too short for ten kills")
         cluster.replace(moments.choice(cluster.workers))
@@ -100,7 +101,8 @@ def test_a_job_of_200_units_survives_50_kills(cluster, job_of, tmp_path, env):
     folder = the_run(tmp_path)
     moments, total = random.Random(11), 5 * 40 + 2
     for kill in range(50):
-        wait_until(lambda least=kill: n_units(folder) >= 3 * least)
+        wait_for_progress(folder)
+        wait_until(lambda least=3 * kill: n_units(folder) >= least)
         time.sleep(moments.uniform(0, 0.5))
         cluster.replace(moments.choice(cluster.workers))
     check(folder, undisturbed, total)
