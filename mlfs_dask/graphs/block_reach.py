@@ -144,3 +144,14 @@ class KeptBlock:
     def detached(self) -> KeptBlock:
         """The block without its state, which is sent beside it."""
         return replace(self, dependency=None)
+
+
+def state_of(block: KeptBlock) -> BlockReach:
+    """What is known of a block; nothing yet if nothing was kept.
+
+    Parameters
+    ----------
+    block
+        Attached, if its state was kept.
+    """
+    return BlockReach(block.rows) if block.state is None else block.state

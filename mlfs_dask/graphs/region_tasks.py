@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, IntArray
-from mlfs_dask.graphs.block_reach import BlockReach, KeptBlock, RowBlock
+from mlfs_dask.graphs.block_reach import BlockReach, KeptBlock, RowBlock, state_of
 from mlfs_dask.graphs.neighbor_tasks import sealed
 from mlfs_dask.graphs.separation import (
     Columns,
@@ -198,7 +198,7 @@ def settle_block(block: KeptBlock, rows: AllRows, order: tuple[int, ...]) -> Int
     -------
     ndarray of int64, shape (len(order) + 1,)
     """
-    state = _state_of(block)
+    state = state_of(block)
     state.forget()
     reach, layout = state.reach, rows.columns.layout
     features = np.array(order, dtype=np.int64)
@@ -237,7 +237,7 @@ def gains_of_block(
     limit_bytes
         What the block may keep.
     """
-    state, layout = _state_of(block), rows.columns.layout
+    state, layout = state_of(block), rows.columns.layout
     missed = np.array(state.missed(chosen), dtype=np.int64)
     reach = state.writable()
     allowed = choose(layout, candidates).words
@@ -255,10 +255,6 @@ def gains_of_block(
     state.keep(chosen, unsettled, cursors)
     state.make_room(int(cursors.full.sum()), limit_bytes)
     return Gains(int(unsettled.sum()), by_slot)
-
-
-def _state_of(block: KeptBlock) -> BlockReach:
-    return BlockReach(block.rows) if block.state is None else block.state
 
 
 def _cursors(reach: Reach) -> Cursors:

@@ -5,6 +5,7 @@
     tiles ──prepare──> Rows, shared ──┬── block of rows ──> rows of POS_B, features they need
                                       └── block of rows ──> violators, kept on a worker
     decisions so far, candidates ──────────> └──> rows not in POS_B, gains of the candidates
+                                             └──> once they are few: violators themselves, listed
 
 A block of rows is compared with all rows. Everything that comes back is a count or a set: the same
 on any blocks, workers and tiles.
@@ -23,6 +24,7 @@ from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.neighbors import local_items
 from mlfs_dask.graphs.region_tasks import (
     AllRows,
+    Gains,
     PreparedTiles,
     begin_block,
     gains_of_block,
@@ -30,6 +32,7 @@ from mlfs_dask.graphs.region_tasks import (
     region_of_block,
     settle_block,
 )
+from mlfs_dask.graphs.remaining import Remaining, join_lists, list_block
 from mlfs_dask.graphs.separation import (
     PREPARED_BYTES,
     Columns,
@@ -43,6 +46,9 @@ from mlfs_dask.kernels.separation import NOWHERE, WordArray
 
 # What blocks may keep of each worker's memory; rows whose violators find no room look again.
 _KEPT_BYTES = 256 * 2**20
+# Violators are listed if finding them takes so few looks at pairs, and no more bytes than this.
+_LISTED_LOOKS = 2**24
+_LISTED_BYTES = 4 * 2**20
 _BLOCK_ROWS = 8192
 _LEAST_ROWS = 64
 
@@ -85,6 +91,8 @@ class Regions:
         self._blocks = row_blocks(source.offsets, executor.n_workers, whole_tiles=not self.prepared)
         self._kept: list[KeptBlock] = []
         self._n_whole = 0
+        self._remaining: Remaining | None = None
+        self._n_open = self._try_below = 0
 
     def _all_rows(self, source: Source, Y: ByteArray) -> Any:
         """`AllRows` or a future of it, which is made anew should its worker be lost."""
@@ -110,7 +118,9 @@ class Regions:
             All that may be chosen, ascending.
         """
         inside, core = self._region(features)
-        self._n_whole = int(inside.sum())
+        self._n_whole, self._remaining = int(inside.sum()), None
+        self._n_open = len(inside)
+        self._try_below = _LISTED_LOOKS // len(inside) + 1
         matters = inside & self._labelled
         blocks = [KeptBlock(b, np.flatnonzero(matters[b.first : b.last])) for b in self._blocks]
         states = self._executor.keep(begin_block, blocks)
@@ -162,6 +172,7 @@ class Regions:
         n_open = np.zeros(len(order) + 1, dtype=np.int64)
         for part in self._executor.map(settle_block, self._kept, self._rows, order):
             n_open += part
+        self._n_open = int(n_open[-1])
         return self._n_whole - n_open, n_open == 0
 
     def with_each(
@@ -176,15 +187,35 @@ class Regions:
         candidates : ndarray of int64
             Features to be added in turn.
         """
-        limit = _KEPT_BYTES * self._executor.n_workers // max(len(self._kept), 1)
-        common = (self._rows, chosen, candidates, limit)
         slot = self._columns.layout.slot[candidates]
         placed = slot != NOWHERE
-        gains, n_open = np.zeros(len(candidates), dtype=np.int64), 0
-        for part in self._executor.map(gains_of_block, self._kept, *common):
-            gains[placed] += part.by_slot[slot[placed]]
-            n_open += part.n_open
+        n_open, by_slot = self._gains(chosen, candidates)
+        gains = np.zeros(len(candidates), dtype=np.int64)
+        gains[placed] = by_slot[slot[placed]]
         return self._n_whole - n_open + gains, gains == n_open
+
+    def _gains(self, chosen: tuple[int, ...], candidates: IntArray) -> Gains:
+        if self._remaining is not None:
+            self._remaining = self._remaining.after(chosen, self._columns.layout)
+        elif self._n_open < self._try_below:
+            self._list_violators(chosen)
+        if self._remaining is not None:
+            return self._remaining.gains()
+        limit = _KEPT_BYTES * self._executor.n_workers // max(len(self._kept), 1)
+        common = (self._rows, chosen, candidates, limit)
+        n_open, by_slot = 0, np.zeros(64 * self._columns.layout.n_words, dtype=np.int64)
+        for part in self._executor.map(gains_of_block, self._kept, *common):
+            by_slot += part.by_slot
+            n_open += part.n_open
+        self._n_open = n_open
+        return Gains(n_open, by_slot)
+
+    def _list_violators(self, chosen: tuple[int, ...]) -> None:
+        """Take the violators of all open rows here, unless they are too many."""
+        self._try_below = (self._n_open + 1) // 2  # if they are, there may be fewer later
+        room = _LISTED_BYTES // (8 * max(self._columns.layout.n_words, 1))
+        parts = self._executor.map(list_block, self._kept, self._rows, chosen, room)
+        self._remaining = join_lists(parts, chosen, room)
 
 
 def row_blocks(offsets: IntArray, n_workers: int, *, whole_tiles: bool) -> list[RowBlock]:

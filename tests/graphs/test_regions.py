@@ -40,6 +40,18 @@ class ByArrays:
         ]
 
 
+class Counted(InProcess):
+    """Notes the names of what it is asked for."""
+
+    def __init__(self, asked):
+        super().__init__(2)
+        self.asked = asked
+
+    def map(self, function, items, *common):
+        self.asked.append(function.__name__)
+        return super().map(function, items, *common)
+
+
 def make(X, Y, values, executor, *, tile=16, divisor=2.0):
     source = as_source(values, Y, tile=tile)
     summary = summarize_columns(source, executor)
@@ -70,8 +82,10 @@ def wide(draw):
     held=st.sampled_from([1, 2, 16]),
     listed=st.sampled_from([0.0, 1.0]),
     dense_share=st.sampled_from([0.1, 2.0]),
+    looks=st.sampled_from([0, 2**24]),
+    listed_bytes=st.sampled_from([2**10, 2**22]),
 )
-def test_all_questions(table, form, tile, prepare, held, listed, dense_share):
+def test_all_questions(table, form, tile, prepare, held, listed, dense_share, looks, listed_bytes):
     X, Y, rng = table
     executor = Shuffled(int(rng.integers(100))) if rng.random() < 0.2 else InProcess(2)
     with pytest.MonkeyPatch.context() as patch:
@@ -81,6 +95,8 @@ def test_all_questions(table, form, tile, prepare, held, listed, dense_share):
         patch.setattr(block_reach, "_SURE", held)
         patch.setattr(separation, "_LISTED_SHARE", listed)
         patch.setattr(separation, "_DENSE_SHARE", dense_share)
+        patch.setattr(regions, "_LISTED_LOOKS", looks)
+        patch.setattr(regions, "_LISTED_BYTES", listed_bytes)
         found, expected, varied = make(X, Y, form(X), executor, tile=tile)
         assert found.prepared == prepare
         size, core = found.whole(varied)
@@ -108,6 +124,7 @@ def test_all_questions(table, form, tile, prepare, held, listed, dense_share):
 
 def test_many_violators_per_row_get_room(monkeypatch):
     """Features that tell one row from all others stay candidates whatever is held."""
+    monkeypatch.setattr(regions, "_LISTED_LOOKS", 0)
     n = 120
     X = np.eye(n)
     Y = np.eye(n)[:, ::-1].astype(np.uint8)
@@ -136,7 +153,29 @@ def test_answers_do_not_depend_on_what_was_asked_before():
         assert sizes.tolist() == [expected.size([*order, f]) for f in candidates.tolist()]
 
 
+@pytest.mark.parametrize(("listed_bytes", "first"), [(2**22, 1), (2**10, 7)])
+def test_once_violators_are_listed_nobody_is_asked_again(monkeypatch, listed_bytes, first):
+    """With room for all of them from the beginning; with less once few are left."""
+    rng = np.random.default_rng(1)
+    X, Y = (rng.random((60, 8)) < 0.5) * 1.0, (rng.random((60, 2)) < 0.5).astype(np.uint8)
+    found, expected, varied = make(X, Y, X, InProcess(2), tile=25)
+    monkeypatch.setattr(regions, "_LISTED_BYTES", listed_bytes)
+    asked: list[str] = []
+    silent = []
+    found._executor = Counted(asked)
+    found.whole(varied)
+    for k in range(len(varied)):
+        order, candidates = tuple(varied[:k].tolist()), varied[k:]
+        asked.clear()
+        sizes, _ = found.with_each(order, candidates)
+        assert sizes.tolist() == [expected.size([*order, f]) for f in candidates.tolist()]
+        if not asked:
+            silent.append(k)
+    assert silent == list(range(first, len(varied)))
+
+
 def test_a_block_keeps_a_bounded_number_of_violators(monkeypatch):
+    monkeypatch.setattr(regions, "_LISTED_LOOKS", 0)
     monkeypatch.setattr(regions, "_KEPT_BYTES", 0)
     monkeypatch.setattr(separation, "_LISTED_SHARE", 0.0)
     rng = np.random.default_rng(0)

@@ -236,6 +236,7 @@ def test_same_bits_on_every_road(monkeypatch, tmp_path):
         monkeypatch.setattr("mlfs_dask.selectors.base.get_executor", lambda e=executor: e)
         assert bits(selector.fit(X, Y, feature_cost=costs)) == expected
     monkeypatch.setattr(regions, "PREPARED_BYTES", 0)
+    monkeypatch.setattr(regions, "_LISTED_LOOKS", 0)
     monkeypatch.setattr(block_reach, "_FIRST_HELD", 1)
     found = selector.fit(X, Y, feature_cost=costs)
     assert bits(found) == expected
@@ -385,6 +386,7 @@ def test_same_bits_when_a_worker_is_killed(monkeypatch):
     X, Y, costs = make_table()
     expected = bits(NRSCost(tile=32).fit(X, Y, feature_cost=costs))
     monkeypatch.setattr(regions, "_LEAST_ROWS", 40)
+    monkeypatch.setattr(regions, "_LISTED_LOOKS", 0)
     asked, ask = [], regions.Regions.with_each
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
