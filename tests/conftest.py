@@ -42,6 +42,17 @@ def _isolated_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFS_RUNS", str(tmp_path / "runs"))
 
 
+@pytest.fixture(scope="session")
+def two_workers():
+    """A Dask cluster of two worker processes for whoever doesn't harm them."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def invoke():
     """Call a command as users type it; anything but our own errors fails the test."""

@@ -80,17 +80,14 @@ def test_pairs_of_tiles_are_visited_once(road, monkeypatch):
 
 
 @pytest.mark.cluster
-def test_bits_on_a_cluster_of_two(monkeypatch):
-    from distributed import Client, LocalCluster
+def test_bits_on_a_cluster_of_two(monkeypatch, two_workers):
+    from distributed import Client
 
     X, Y = make_table(sparse=False)
     names = ["spec collapsed", "spec pairs", "mllap lowrank"]
     expected = [scores_with(InProcess(1), SELECTORS[n], monkeypatch, X, Y) for n in names]
     monkeypatch.undo()
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster),
-    ):
+    with Client(two_workers):
         assert isinstance(executors.get_executor(), executors.OnCluster)
         for lazy in (X, da.from_array(X, chunks=(70, 90))):
             found = []

@@ -1,13 +1,14 @@
 """The promise on bits, for every selector and classifier that is registered.
 
-Small random jobs with all of them run in process, on 1, 2 and 4 workers, from stores cut into other
-chunks, and interrupted and taken up again; ``results.json`` and ``evaluation.csv`` must not differ
-in a byte. A method joins by being registered.
+Small random jobs with all of them run in process, on 2 workers (the longer check: 1 and 4), from
+stores cut into other chunks, and interrupted and taken up again; ``results.json`` and
+``evaluation.csv`` must not differ in a byte. A method joins by being registered.
 """
 
 import os
 import signal
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -55,26 +56,25 @@ def job_text(what, **values) -> str:
 
 
 @pytest.fixture(scope="module")
-def clients():
-    """Clients of clusters of 1, 2 and 4 worker processes, kept for all examples."""
+def clients(request, two_workers):
+    """Clients of clusters of so many worker processes, kept for all examples."""
     from distributed import Client, LocalCluster
 
-    made = []
-    for workers in (1, 2, 4):
-        cluster = LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            memory_limit=0,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-        )
-        client = Client(cluster, set_as_default=False)
-        client.register_plugin(WorkerSetup())
-        made.append((client, cluster))
-    yield [client for client, _ in made]
-    for client, cluster in made:
-        client.close()
-        cluster.close()
+    with ExitStack() as stack:
+        made = []
+        for workers in request.param:
+            cluster = two_workers
+            if workers != 2:
+                cluster = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    memory_limit=0,
+                    dashboard_address="127.0.0.1:0",
+                )
+                stack.enter_context(cluster)
+            made.append(stack.enter_context(Client(cluster, set_as_default=False)))
+            made[-1].register_plugin(WorkerSetup())
+        yield made
 
 
 @st.composite
@@ -125,6 +125,9 @@ def interrupted(order, count):
             continue
 
 
+@pytest.mark.parametrize(
+    "clients", [(2,), pytest.param((1, 4), marks=pytest.mark.slow)], indirect=True, ids=str
+)
 @pytest.mark.parametrize("what", ["selectors", "classifiers"])
 @settings(max_examples=max(2, settings().max_examples // 20))
 @given(table=tables(), data=st.data())

@@ -239,17 +239,14 @@ def test_infinite_values_are_refused(method):
 
 
 @pytest.mark.cluster
-def test_bits_on_a_cluster_of_two():
-    from distributed import Client, LocalCluster
+def test_bits_on_a_cluster_of_two(two_workers):
+    from distributed import Client
 
     X, Y, kind = make_table(sparse=False)
     S, _, _ = make_table(sparse=True)
     few = {"tile": TILE, "n_features_to_select": 5}
     expected = [bits(m(**few), x, Y, feature_kind=kind) for m, x in ((PMU, S), (MDMR, X))]
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster),
-    ):
+    with Client(two_workers):
         assert isinstance(executors.get_executor(), executors.OnCluster)
         rows = ((PMU, S), (MDMR, da.from_array(X, chunks=(70, 9))))
         assert [bits(m(**few), x, Y, feature_kind=kind) for m, x in rows] == expected

@@ -333,15 +333,12 @@ def test_a_prefilter_keeps_generations_apart_from_features():
 
 
 @pytest.mark.cluster
-def test_bits_on_a_cluster_of_two():
+def test_bits_on_a_cluster_of_two(two_workers):
     """Rows of arrays are sent once and stay; a generation sends sets of features only."""
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     X, Y = made(n=70)
     expected = MLNB(**QUICK, tile=16).fit(X, Y).selection_record()
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster),
-    ):
+    with Client(two_workers):
         for rows in (X, da.from_array(X, chunks=(23, 3))):
             assert MLNB(**QUICK, tile=16).fit(rows, Y).selection_record() == expected

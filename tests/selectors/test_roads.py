@@ -116,18 +116,15 @@ def test_wide_sparse_rows_are_never_made_dense(name, monkeypatch):
 
 
 @pytest.mark.cluster
-def test_bits_on_a_cluster_of_two(monkeypatch):
-    from distributed import Client, LocalCluster
+def test_bits_on_a_cluster_of_two(monkeypatch, two_workers):
+    from distributed import Client
 
     X, Y = make_table(sparse=False)
     X = X[:, :12]
     names = ["chi2", "mutual-info", "mddm spc", "laplacian"]
     expected = [scores_with(InProcess(1), SELECTORS[n], monkeypatch, X, Y) for n in names]
     monkeypatch.undo()
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster),
-    ):
+    with Client(two_workers):
         for lazy in (X, da.from_array(X, chunks=(70, 9))):
             found = []
             for name in names:
