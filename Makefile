@@ -43,16 +43,8 @@ quickstart: $(READY_TO_RUN) ## the main job on planted data: a table on the scre
 	@test -d "$${MLFS_STORES:-storage/stores}/quickstart.zarr" || $(BIN)/mlfs data synth quickstart
 	$(BIN)/mlfs run jobs/quickstart.toml
 
-check_wheel = PYTHON="$(PYTHON)" UV="$(UV)" sh tests/wheel_check.sh $(BIN)/python
-WHEEL_SAID := $(VENV)/wheel-check.log
-
-# The wheel is checked beside the tests, mostly on another core; what it said follows them.
-test: lint ## what CI runs: lint, then wheel-check beside the tests
-	@$(check_wheel) >$(WHEEL_SAID) 2>&1 & beside=$$!; \
-	trap 'kill $$beside 2>/dev/null' INT TERM; \
-	$(BIN)/python -m pytest $(ARGS); tests=$$?; \
-	wait $$beside; wheel=$$?; cat $(WHEEL_SAID); \
-	exit $$((tests ? tests : wheel))
+test: lint ## what CI runs: lint, then all tests and wheel-check side by side
+	@PYTHON="$(PYTHON)" UV="$(UV)" sh tests/run_all.sh $(BIN)/python $(ARGS)
 
 test-slow: $(READY_TO_TEST) ## the longer checks, run before an issue is closed
 	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m slow $(ARGS)
@@ -64,7 +56,7 @@ lint: $(READY_TO_TEST) ## ruff, mypy --strict and the import contracts
 	$(BIN)/lint-imports
 
 wheel-check: $(READY_TO_TEST) ## the wheel in a clean environment: the quickstart, run from another folder
-	$(check_wheel)
+	PYTHON="$(PYTHON)" UV="$(UV)" sh tests/wheel_check.sh $(BIN)/python
 
 # A BLAS kernel forced from outside would slow the peers down, so the benchmarks let it choose.
 bench: $(READY_TO_BENCH) ## side by side with peers; a whole run (no ARGS) writes BENCHMARKS.md

@@ -8,6 +8,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from both_ends import pytest_runtestloop as pytest_runtestloop
+
 hypothesis.settings.register_profile("dev", max_examples=25, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=40, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("slow", max_examples=400, deadline=None)
