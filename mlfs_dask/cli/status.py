@@ -50,7 +50,7 @@ def status(name: str, failed: bool, runs: Place, as_json: bool) -> None:
     elif failed:
         _print_tracebacks(folder, history)
     else:
-        _print_state(folder, state)
+        _print_state(folder, state, run)
         _print_history(folder, history, run)
         if results is not None:
             print_summary(run)
@@ -65,7 +65,8 @@ def _way_on(folder: RunFolder, state: dict[str, Any]) -> str | None:
     return resume_words(folder.id, folder.path.parent, retry_failed=again)
 
 
-def _print_state(folder: RunFolder, state: dict[str, Any]) -> None:
+def _print_state(folder: RunFolder, state: dict[str, Any], run: Run) -> None:
+    from mlfs_dask.jobs.feeds import waiting_words
 
     progress, who = state["progress"], folder.owner()
     by = f" by process {who['pid']} on {who['host']}" if who is not None else ""
@@ -73,11 +74,10 @@ def _print_state(folder: RunFolder, state: dict[str, Any]) -> None:
         f"{folder.id}: {state['state']}{by}, {progress['done']} of {progress['total']} units, "
         f"updated {state.get('updated', 'never')}\n"
     )
-    if state.get("waiting"):
-        click.echo(
-            f"waiting for blocks of {', '.join(state['waiting'])}: `mlfs data append STORE FILE` "
-            "adds one, --close ends it\n"
-        )
+    if state["state"] == "running" and state.get("waiting"):
+        stores = {data["name"]: data["path"] for data in run.manifest["datasets"]}
+        paths = {name: path for name, path in stores.items() if name in state["waiting"]}
+        click.echo(f"waiting for blocks of {waiting_words(paths)}\n")
     if state.get("message"):
         click.echo(f"{state['message']}\n")
 

@@ -90,7 +90,9 @@ def draw_costs(spec: CostSpec, n_features: int, seed: int) -> FloatArray:
     return np.maximum(generator.normal(mean, std, n_features), 0.0)
 
 
-def read_costs(path: str | Path, feature_names: Sequence[str]) -> FloatArray:
+def read_costs(
+    path: str | Path, feature_names: Sequence[str], *, may_name_others: bool = False
+) -> FloatArray:
     r"""Costs from a CSV file with two columns, name and cost, in any order of the features.
 
     The first line is taken for a header if its second cell is no number, and is the word ``cost``
@@ -102,6 +104,8 @@ def read_costs(path: str | Path, feature_names: Sequence[str]) -> FloatArray:
         File in UTF-8, plain, gzip or bzip2.
     feature_names
         Of the data set; each must be named once.
+    may_name_others
+        Whether the file may name other features too, which have yet to come.
 
     Returns
     -------
@@ -112,8 +116,9 @@ def read_costs(path: str | Path, feature_names: Sequence[str]) -> FloatArray:
     NotFoundError
         No such file.
     DataFileError
-        An unknown feature, one named twice or not at all; a cost that is negative or no finite
-        number; a line without exactly two cells. Names the file and, where there is one, the line.
+        An unknown feature (unless others may be named), one named twice or not at all; a cost that
+        is negative or no finite number; a line without exactly two cells. Names the file and,
+        where there is one, the line.
 
     Examples
     --------
@@ -134,7 +139,7 @@ def read_costs(path: str | Path, feature_names: Sequence[str]) -> FloatArray:
         cost = parse_number(text.strip().encode())
         if number == 0 and _is_header(name, text, cost, index):
             continue
-        if name not in index:
+        if name not in index and not may_name_others:
             raise _unknown(file, line, name, feature_names)
         if name in seen:
             raise DataFileError.at(
@@ -148,7 +153,8 @@ def read_costs(path: str | Path, feature_names: Sequence[str]) -> FloatArray:
                 expected="a finite number, not negative",
             )
         seen[name] = line
-        costs[index[name]] = cost
+        if name in index:
+            costs[index[name]] = cost
     _refuse_left_out(file, [name for name in feature_names if name not in seen])
     return costs
 
@@ -173,9 +179,13 @@ def _refuse_left_out(file: Path, left_out: list[str]) -> None:
         more = ", ..." if len(left_out) > _SHOWN else ""
         raise DataFileError.at(
             file,
-            problem=f"{len(left_out)} features have no cost: {shown}{more}",
+            problem=f"{_counted(len(left_out))} no cost: {shown}{more}",
             expected="each feature once",
         )
+
+
+def _counted(n: int) -> str:
+    return "1 feature has" if n == 1 else f"{n} features have"
 
 
 def _finite(name: str, value: float | None) -> float:

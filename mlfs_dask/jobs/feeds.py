@@ -17,8 +17,9 @@ from __future__ import annotations
 import json
 import logging
 import math
+import shlex
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from mlfs_dask.errors import RunFolderError
@@ -94,6 +95,25 @@ class Feed:
             came = [(k, chain[k], sizes[k - 1]) for k in range(known + 1, len(chain))]
         self.ended = closed
         return came
+
+
+def waiting_words(paths: Mapping[str, str]) -> str:
+    """Data sets that are waited for, and the commands that help.
+
+    Parameters
+    ----------
+    paths
+        Name of each data set -> path of its store, which may have another name.
+
+    Examples
+    --------
+    >>> waiting_words({"songs": "growing.zarr"})
+    'songs (`mlfs data append growing.zarr FILE` adds one, `--close` for FILE ends it)'
+    """
+    return ", ".join(
+        f"{name} (`mlfs data append {shlex.quote(path)} FILE` adds one, `--close` for FILE ends it)"
+        for name, path in paths.items()
+    )
 
 
 def followed(
@@ -204,12 +224,8 @@ class Feeds:
         if self._told == self.waiting:
             return False
         self._told = self.waiting
-        _LOG.info(
-            "%s: waiting for blocks of %s; `mlfs data append STORE FILE` adds one, `mlfs data "
-            "append STORE --close` ends it",
-            self._folder.id,
-            ", ".join(self.waiting),
-        )
+        paths = {name: self._feeds[name].dataset.path for name in self.waiting}
+        _LOG.info("%s: waiting for blocks of %s", self._folder.id, waiting_words(paths))
         return True
 
     def take(self, names: Iterable[str]) -> None:

@@ -78,7 +78,8 @@ def costs_of(job: Job, dataset: Dataset) -> FloatArray | None:
     if isinstance(costs, Costs):
         return draw_costs(costs, dataset.n_features, job.seed)
     if costs is not None and costs != STORE_COSTS:
-        return _read_costs(job.files[COSTS], dataset.feature_names)
+        grows = job.follows(dataset.name)
+        return _read_costs(job.files[COSTS], dataset.feature_names, may_name_others=grows)
     if costs == STORE_COSTS and dataset.feature_cost is None:
         raise InputError(
             "the store has no costs of its features",
@@ -182,9 +183,11 @@ def says_counts(features: Features) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _read_costs(file: InputFile, feature_names: tuple[str, ...]) -> FloatArray:
+def _read_costs(
+    file: InputFile, feature_names: tuple[str, ...], *, may_name_others: bool
+) -> FloatArray:
     with fetched(check_file(file)) as path:
-        costs = read_costs(path, feature_names)
+        costs = read_costs(path, feature_names, may_name_others=may_name_others)
     costs.flags.writeable = False
     return costs
 

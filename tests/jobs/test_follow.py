@@ -19,6 +19,7 @@ from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.plan import make_plan
 from mlfs_dask.jobs.results import open_run
+from mlfs_dask.jobs.rows import costs_of
 from mlfs_dask.jobs.rundir import RunFolder, all_runs
 from mlfs_dask.jobs.units import units_of
 from mlfs_dask.storage.append import append, close
@@ -76,6 +77,19 @@ def test_the_plan_says_who_will_wait(store, tmp_path):
     assert make_plan(job, open_datasets(job)).waits == {"s": ["nrs-stream", "ofs-a3m"]}
     close(store)
     assert make_plan(job, open_datasets(job)).waits == {}
+
+
+def test_a_file_of_costs_may_name_features_to_come(store, tmp_path):
+    file = tmp_path / "costs.csv"
+    file.write_text("".join(f"f{f},{f + 1}\n" for f in reversed(range(9))))
+    costs = f"data.costs={file}"
+    job = order(store, tmp_path, costs).job
+    assert costs_of(job, *open_datasets(job)).tolist() == [1, 2, 3]
+    append(store, table(1))
+    assert costs_of(job, *open_datasets(job)).tolist() == [1, 2, 3, 4]
+    alone = ("select.0.follow=false", "select.1.follow=false")
+    with pytest.raises(JobFileError, match=r"costs.csv:1: no feature is named 'f8'"):
+        open_datasets(order(store, tmp_path, costs, *alone).job)
 
 
 def wait_until(holds, seconds=120):
