@@ -10,20 +10,28 @@ import numpy as np
 
 from mlfs_dask.errors import InputError
 
+_LARGEST = 2**53
+
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number; booleans are none.
+    """Whether a value is a real number that a float can hold; booleans are none.
 
     Parameters
     ----------
     value
         Anything.
     """
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Refuse anything but an integer of at least ``least``.
+    """Refuse anything but an integer of at least ``least`` that is exact as a float.
 
     Parameters
     ----------
@@ -46,6 +54,8 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
     """
     if not _is_integer(value) or value < least:
         raise InputError(f"{name} = {value!r}: expected an integer of at least {least}")
+    if value > _LARGEST:
+        raise InputError(f"{name} = {value!r}: expected an integer from {least} to 2**53")
 
 
 def check_positive(name: str, value: Any) -> None:
@@ -130,8 +140,12 @@ def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
     InputError
         It is something else.
     """
+    # Arrays are compared cell by cell, which says nothing of the whole.
+    plain = value is None or isinstance(value, (str, numbers.Number))
     is_bool = isinstance(value, bool)
-    if not any(value == each and is_bool == isinstance(each, bool) for each in allowed):
+    if not plain or not any(
+        value == each and is_bool == isinstance(each, bool) for each in allowed
+    ):
         expected = ", ".join(repr(each) for each in allowed)
         raise InputError(f"{name} = {value!r}: expected one of {expected}")
 

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlfs_dask._typing import ByteArray, FloatArray, Impute, IntArray, ProblemOrders
+from mlfs_dask.checks import check_choice
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source, as_source
@@ -244,19 +245,23 @@ def orders_by_label(
     InputError
         Not one per label, or features that aren't there or are named twice.
     """
-    if not isinstance(orders, Mapping):
-        orders = {(label,): order for label, order in enumerate(orders)}
+    by_label = orders
+    if not isinstance(by_label, Mapping):
+        if isinstance(by_label, (str, bytes)) or not np.iterable(by_label):
+            raise InputError(
+                f"feature_subsets = {orders!r}: expected a list of feature indices for each label"
+            )
+        by_label = {(label,): order for label, order in enumerate(by_label)}
     wanted = [(label,) for label in range(n_labels)]
-    if sorted(orders) != wanted:
-        other = next((p for p in sorted(orders) if p not in wanted), None)
-        given = f"{len(orders)}" if other is None else f"some for {other}"
+    if set(by_label) != set(wanted):
+        other = next((problem for problem in by_label if problem not in wanted), None)
+        given = f"{len(by_label)}" if other is None else f"some for {other}"
         raise InputError(
-            f"features of problems: given are {given}; expected one list for each of {n_labels} "
-            "labels",
+            f"feature_subsets: given are {given}; expected one list for each of {n_labels} labels",
             hint="Select with order = 1, each label against the rest.",
         )
     return [
-        checked_features(orders[problem], f"label {problem[0]}", n_features) for problem in wanted
+        checked_features(by_label[problem], f"label {problem[0]}", n_features) for problem in wanted
     ]
 
 
@@ -277,13 +282,16 @@ def checked_features(order: Any, owner: str, n_features: int) -> IntArray:
     InputError
         Features that aren't there or are named twice.
     """
-    found = np.asarray(order)
+    try:
+        found = np.asarray(order)
+    except ValueError:  # lists of different lengths
+        found = np.zeros((0, 0))
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise InputError(f"features of {owner}: expected a list of feature indices")
+        raise InputError(f"feature_subsets of {owner}: expected a list of feature indices")
     outside = (found < 0) | (found >= n_features)
     if np.any(outside) or len(np.unique(found)) != len(found):
         raise InputError(
-            f"features of {owner}: expected each index once, from 0 to {n_features - 1}"
+            f"feature_subsets of {owner}: expected each index once, from 0 to {n_features - 1}"
         )
     return found.astype(np.int64)
 
@@ -323,6 +331,5 @@ def fill_values(train: Source, impute: Impute, executor: Executor) -> FloatArray
     InputError
         Another value of ``impute``.
     """
-    if impute not in ("none", "mean"):
-        raise InputError(f"impute = {impute!r}: expected 'none' or 'mean'")
+    check_choice("impute", impute, ("none", "mean"))
     return imputation_values(train, executor) if impute == "mean" else None

@@ -165,7 +165,7 @@ class CalibratedLabelRanking(TransformationClassifier):
             missing = next((labels for labels in wanted if labels not in given), None)
             said = "some that are none" if missing is None else f"none for {missing}"
             raise InputError(
-                f"features of problems: given are {said}; expected one list for each pair of "
+                f"feature_subsets: given are {said}; expected one list for each pair of "
                 "labels, (a, b) with a < b, and for each label, (l,)",
                 hint="Pairs come from a selector with order = 2, labels from order = 1.",
             )

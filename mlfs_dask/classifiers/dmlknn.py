@@ -158,7 +158,7 @@ class DMLkNN(NeighborClassifier):
         rows = searched.rows
         counts, _, tied = counts_of_training(searched.search, rows.k, rows.labels)
         around = np.ascontiguousarray(counts.transpose(1, 0, 2))
-        return _Learned(around, tied.mean(axis=0), self.smoothing, self.delta)
+        return _Learned(around, tied.mean(axis=0), float(self.smoothing), self.delta)
 
     def _answer(self, searched: Searched, learned: _Learned) -> Answers:
         search, labels, k = searched.search, searched.rows.labels, searched.rows.k
@@ -179,7 +179,7 @@ class DMLkNN(NeighborClassifier):
 
     def _show(self, learned: Sequence[_Learned]) -> None:
         n_with = labels_of(self._train).sum(axis=0, dtype=np.int64)
-        s, n = self.smoothing, self._train.n_samples
+        s, n = float(self.smoothing), self._train.n_samples
         self.prior_ = (s + n_with) / (2 * s + n)
         counts = [each.around[0] for each in learned]
         self.counts_ = counts[0] if self.feature_subsets_ is None else counts

@@ -152,9 +152,9 @@ class MLkNN(NeighborClassifier):
         check_smoothing(self.smoothing)
 
     def _learn(self, searched: Searched) -> _Learned:
-        rows = searched.rows
+        rows, smoothing = searched.rows, float(self.smoothing)
         tables, tied = tables_of_training(searched.search, rows.k, rows.labels)
-        return _Learned(tables, [posteriors(table, self.smoothing) for table in tables], tied)
+        return _Learned(tables, [posteriors(table, smoothing) for table in tables], tied)
 
     def _answer(self, searched: Searched, learned: _Learned) -> Answers:
         counts, _, tied = counts_of_queries(searched.search, searched.rows.k, searched.rows.labels)
@@ -224,7 +224,8 @@ class MLkNN(NeighborClassifier):
         [(tables, [self.posterior_], tied)] = learned
         self.tables_ = tables[0]
         n, with_label = self._train.n_samples, self.tables_[1].sum(axis=0)
-        self.prior_ = (self.smoothing + with_label) / (2 * self.smoothing + n)
+        s = float(self.smoothing)
+        self.prior_ = (s + with_label) / (2 * s + n)
         self.tied_share_ = tied_share([tied[0]], n, self.n_neighbors_)
 
 

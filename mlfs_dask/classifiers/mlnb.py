@@ -152,7 +152,7 @@ class MLNBClassifier(BaseClassifier):
         self._used = np.unique(np.concatenate([features for _, features in parts]))
         self._check_rows(source, self._used, executor)
         self._models = [self._learn(source, *part, executor) for part in parts]
-        s, counts = self.smoothing, labels_of(source).sum(axis=0)
+        s, counts = float(self.smoothing), labels_of(source).sum(axis=0)
         with np.errstate(invalid="ignore"):
             self.prior_ = (s + counts) / (2 * s + source.n_samples)
         return self

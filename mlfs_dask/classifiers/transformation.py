@@ -234,7 +234,8 @@ class TransformationClassifier(PredictingClassifier):
     ) -> list[IntArray]:
         """Features of the model of each problem, checked."""
         raise InputError(
-            f"{type(self).__name__} takes one list of features: its models are of several labels",
+            f"feature_subsets: {type(self).__name__} takes one list of features: its models are of "
+            "several labels",
             hint="Select features for all labels at once, or use br or clr.",
         )
 

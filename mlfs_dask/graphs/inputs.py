@@ -127,13 +127,24 @@ def feature_vector(values: Any, name: str, n_features: int, dtype: Any) -> AnyAr
     Raises
     ------
     InputError
-        Another shape.
+        Another shape, or values that are no numbers.
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name} = {values!r}: expected one value for each feature") from None
     if array.shape != (n_features,):
         raise InputError(
             f"{name} has shape {array.shape}; expected one value for each of {n_features} features"
         )
+    try:
+        array = array.astype(np.float64) if array.dtype == object else array
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {values!r}: expected real numbers") from None
+    if array.dtype.kind not in "buif":
+        raise InputError(f"{name} has dtype {array.dtype}; expected real numbers")
+    if np.dtype(dtype).kind == "u" and np.any(array != np.floor(array)):
+        raise InputError(f"{name} = {values!r}: expected whole numbers")
     return array.astype(dtype)
 
 

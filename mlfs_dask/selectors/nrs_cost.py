@@ -13,13 +13,12 @@ POS_B = POS_A.
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal
 
 import numpy as np
 
 from mlfs_dask._typing import FloatArray, Impute, IntArray
-from mlfs_dask.checks import check_choice, check_count
+from mlfs_dask.checks import check_choice, check_count, is_number
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.regions import Regions
@@ -159,16 +158,16 @@ class NRSCost(BaseSelector):
             value = getattr(self, name)
             if not isinstance(value, (bool, np.bool_)):
                 raise InputError(f"{name} = {value!r}: expected true or false")
-        if not _is_number(self.radius_divisor) or not 0 < self.radius_divisor < np.inf:
+        if not is_number(self.radius_divisor) or not 0 < self.radius_divisor < np.inf:
             raise InputError(
                 f"radius_divisor = {self.radius_divisor!r}: expected a positive number"
             )
-        if self.budget is not None and (not _is_number(self.budget) or not self.budget >= 0):
+        if self.budget is not None and (not is_number(self.budget) or not self.budget >= 0):
             raise InputError(f"budget = {self.budget!r}: expected a number, not negative")
         if self.max_features is not None:
             check_count("max_features", self.max_features)
         m = self.min_dependency
-        if m is not None and (not _is_number(m) or not 0 < m <= 1):
+        if m is not None and (not is_number(m) or not 0 < m <= 1):
             raise InputError(f"min_dependency = {m!r}: expected a share above 0 and at most 1")
         self._check_radius()
 
@@ -176,10 +175,11 @@ class NRSCost(BaseSelector):
         if self.radius is None:
             return
         try:
-            values = np.asarray(self.radius, dtype=np.float64)
-        except (TypeError, ValueError):
+            values = np.asarray(self.radius)
+        except ValueError:
             values = np.array([np.nan])
-        if values.ndim > 1 or not np.all(values >= 0):
+        real = values.dtype.kind in "iuf" or is_number(self.radius)
+        if values.ndim > 1 or not real or not np.all(values >= 0):
             raise InputError(
                 f"radius = {self.radius!r}: expected a number, or one for each feature, "
                 "not negative"
@@ -288,7 +288,3 @@ class NRSCost(BaseSelector):
         rest[subset] = False
         tail = [np.flatnonzero(rest & ~engine.constant), np.flatnonzero(rest & engine.constant)]
         self.order_ = np.concatenate([np.array(subset, dtype=np.int64), *tail])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -11,7 +11,6 @@ Distances between all rows over S are kept, and each arrival adds its column to 
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -19,7 +18,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from mlfs_dask._typing import ByteArray, Impute, Normalize
-from mlfs_dask.checks import check_choice, check_count
+from mlfs_dask.checks import check_choice, check_count, is_number
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.arrivals import Scaling
 from mlfs_dask.graphs.dependency import Dependency
@@ -285,10 +284,10 @@ class NRSStream(OnlineSelector):
         check_gap(self.gap_factor, self.strict)
         if self.n_iter is not None:
             check_count("n_iter", self.n_iter)
-        if not _is_number(self.damping) or not 0 <= self.damping < 1:
+        if not is_number(self.damping) or not 0 <= self.damping < 1:
             raise InputError(f"damping = {self.damping!r}: expected a number from 0 to below 1")
         given = self.relevance
-        if given is not None and (not _is_number(given) or not 0 < given <= 1):
+        if given is not None and (not is_number(given) or not 0 < given <= 1):
             raise InputError(
                 f"relevance = {given!r}: expected None or a number above 0 and at most 1"
             )
@@ -334,11 +333,7 @@ def check_gap(factor: Any, strict: Any) -> None:
     ------
     InputError
     """
-    if not _is_number(factor) or not 0 < factor < np.inf:
+    if not is_number(factor) or not 0 < factor < np.inf:
         raise InputError(f"gap_factor = {factor!r}: expected a number above 0")
     if not isinstance(strict, bool | np.bool_):
         raise InputError(f"strict = {strict!r}: expected True or False")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -65,6 +65,8 @@ def make_learner(
     >>> print(make_learner("knn", {"n_neighbors": 3}))
     knn (n_neighbors 3, normalize minmax)
     """
+    if params is not None and not isinstance(params, Mapping):
+        raise InputError(f"base_params = {params!r}: expected a mapping of names to values")
     given = dict(params or {})
     if not isinstance(base, str):
         from mlfs_dask.classifiers.base_learners.estimator import AnyEstimator
