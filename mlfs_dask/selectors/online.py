@@ -129,6 +129,7 @@ class OnlineSelector(BaseSelector):
         self._stream = None
         stream = Stream(labels_of(source))
         self._arrive(stream, source, summary, self._arrival_order(source.n_features), executor)
+        self._stream = stream.at_rest()
 
     def _most_members(self) -> int | None:
         return None if self.max_features is None else int(self.max_features)
@@ -199,7 +200,8 @@ class OnlineSelector(BaseSelector):
         """Have further features of the same rows arrive, in the order of the block.
 
         All blocks together give what one `fit` gives on the blocks side by side: a block's first
-        feature is numbered after the last one of the block before. `fit` begins anew.
+        feature is numbered after the last one of the block before. After `fit` it goes on where
+        that ended; `fit` itself begins anew.
 
         Parameters
         ----------
@@ -217,7 +219,8 @@ class OnlineSelector(BaseSelector):
         Raises
         ------
         InputError
-            Parameters, rows or labels that don't fit.
+            Parameters, rows or labels that don't fit; features of names that came before; costs
+            for some blocks only.
         MissingValuesError
             Missing values with ``impute = "none"``.
         """
@@ -242,6 +245,7 @@ class OnlineSelector(BaseSelector):
                 "order",
                 hint="Leave Y out after the first block, or call fit to begin anew.",
             )
+        _check_block(stream, source)
         executor = get_executor()
         source, summary = prepare(source, self.impute, type(self).__name__, executor)
         order = np.arange(source.n_features)
@@ -271,6 +275,23 @@ class OnlineSelector(BaseSelector):
         if state.get("_stream") is not None:
             state["_stream"] = state["_stream"].at_rest()
         return state
+
+
+def _check_block(stream: Stream, source: Source) -> None:
+    """Refuse names that came before, and costs of some features only."""
+    came = set(stream.names or ()).intersection(source.feature_names or ())
+    if came:
+        raise InputError(
+            f"a feature named {min(came)!r} came before",
+            hint="Give each feature once, or another name.",
+        )
+    has_costs = source.feature_cost is not None
+    if stream.constant and has_costs != (stream.cost is not None):
+        now, before = ("costs", "none") if has_costs else ("no costs", "some")
+        raise InputError(
+            f"this block has {now} of its features (feature_cost), those before have {before}",
+            hint="Give costs with all blocks, or with none.",
+        )
 
 
 def _extend(stream: Stream, source: Source) -> None:

@@ -31,7 +31,9 @@ def test_blocks_of_features_give_what_one_fit_gives(case, data):
     for k, (a, b) in enumerate(itertools.pairwise(bounds)):
         block = form(X[:, a:b])
         labels = Y if k == 0 or data.draw(st.booleans()) else None
-        parts.partial_fit(block, labels, feature_kind=kind[a:b], feature_cost=np.arange(a, b))
+        begin = k == 0 and data.draw(st.booleans())
+        take = parts.fit if begin else parts.partial_fit
+        take(block, labels, feature_kind=kind[a:b], feature_cost=np.arange(a, b))
         if data.draw(st.booleans()):
             parts = pickle.loads(pickle.dumps(parts))
     assert parts.selection_record() == whole.selection_record()
@@ -80,6 +82,15 @@ def test_names_of_blocks_reach_reasons_and_output(tmp_path):
     assert unnamed.path_[1]["reason"] == "discarded: redundant to feature 0"
 
 
+def test_a_name_that_came_before_is_refused(tmp_path):
+    X, Y = rows()
+    store = ingest(ArrayTable(X, Y), tmp_path / "twice.zarr", tile=32)
+    parts = NRSStream().fit(store)
+    with pytest.raises(InputError, match=f"a feature named {store.feature_names[0]!r} came before"):
+        parts.partial_fit(store)
+    assert parts.n_features_in_ == X.shape[1]
+
+
 def test_numbers_of_features_to_keep_grow_with_the_blocks():
     X, Y = rows()
     parts = NRSStream(n_features_to_select=8).partial_fit(X[:, :3], Y)
@@ -123,6 +134,8 @@ def test_blocks_that_do_not_fit():
         with pytest.raises(InputError) as error:
             parts.partial_fit(block, labels)
         assert words in str(error.value)
+    with pytest.raises(InputError, match=r"costs of its features .feature_cost., those before have"):
+        parts.partial_fit(X[:, 2:], feature_cost=np.ones(7))
     assert parts.selection_record() == before
     with pytest.raises(InputError, match="requires y"):
         NRSStream().partial_fit(X)
