@@ -218,7 +218,7 @@ def test_three_jobs_on_one_worker_with_one_thread_all_end(cluster, tmp_path):
 @pytest.mark.slow
 def test_a_job_of_higher_priority_overtakes(cluster, tmp_path):
     cluster.add_worker()
-    low = submitted(cluster, job(tmp_path, "low", delay=0.2, repeats=4), tmp_path)
+    low = submitted(cluster, job(tmp_path, "low", delay=0.2, repeats=16), tmp_path)
     wait_until(lambda: len(events(low, "unit")) > 0)
     high = submitted(
         cluster, job(tmp_path, "high", delay=0.2, repeats=2, run="priority = 1"), tmp_path
