@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -58,10 +59,12 @@ def list_runs(
       mlfs list --sort size --state done
     """
     from mlfs_dask.jobs.removal import clear_leftovers
-    from mlfs_dask.jobs.rundir import all_runs
+    from mlfs_dask.jobs.rundir import run_folders
+    from mlfs_dask.storage.places import each_at_once
 
     clear_leftovers(runs)
-    everything = [facts for run in all_runs(runs) if (facts := _run_facts(run)) is not None]
+    looked_at = each_at_once(_run_facts, run_folders(runs), runs)
+    everything = [facts for facts in looked_at if facts is not None]
     found = [facts for facts in everything if not states or facts["state"] in states]
     key, large_first = _KEYS[sort]
     found.sort(key=_KEYS["time"][0], reverse=True)
@@ -83,22 +86,22 @@ def list_runs(
 
 
 def _run_facts(folder: RunFolder) -> dict[str, Any] | None:
-    """What is shown of a run; None if it was removed while it was looked at."""
+    """What is shown of a run; None if there is none, or it was removed while it was looked at."""
     from mlfs_dask.errors import MlfsError
-    from mlfs_dask.jobs.journal import iter_journal
     from mlfs_dask.jobs.shapes import read_manifest
     from mlfs_dask.jobs.sizes import show_bytes
 
     try:
         manifest, state = read_manifest(folder.manifest), folder.read_state()
-        for _ in iter_journal(folder.journal):
-            pass
+        _check_journal(folder)
     except (MlfsError, OSError) as error:  # one damaged run must not hide the others
+        if not folder.exists:
+            return None
         manifest = {"created": "", "datasets": []}
         message = error.message if isinstance(error, MlfsError) else str(error)
         state = {"state": "damaged", "progress": {"done": 0, "total": 0}, "message": message}
     size = _size(folder.path)
-    if not folder.exists:
+    if size == 0 or not _is_there(folder):
         return None
     return {
         "run": folder.id,
@@ -110,6 +113,20 @@ def _run_facts(folder: RunFolder) -> dict[str, Any] | None:
         "size": show_bytes(size),
         "datasets": [dataset["name"] for dataset in manifest["datasets"]],
     }
+
+
+def _check_journal(folder: RunFolder) -> None:
+    """Read the journal once; where it is many objects, only those read it who need it."""
+    from mlfs_dask.jobs.journal import iter_journal
+
+    if isinstance(folder.path, Path):
+        for _ in iter_journal(folder.journal):
+            pass
+
+
+def _is_there(folder: RunFolder) -> bool:
+    """Whether a run still is; one on object storage was a moment ago, as its size says."""
+    return not isinstance(folder.path, Path) or folder.exists
 
 
 def _size(folder: Place) -> int:

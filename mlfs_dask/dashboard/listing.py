@@ -8,6 +8,7 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -15,13 +16,14 @@ from msgspec.structs import replace
 
 from mlfs_dask.dashboard.track import Track
 from mlfs_dask.errors import MlfsError
-from mlfs_dask.jobs.rundir import RunFolder, all_runs
+from mlfs_dask.jobs.rundir import RunFolder, all_runs, run_folders
 from mlfs_dask.jobs.shapes import read_manifest
-from mlfs_dask.storage.places import ObjectPlace, Place
+from mlfs_dask.storage.places import ObjectPlace, Place, each_at_once
 
 _PUBLISH_SECONDS: Final = 0.1
 _LIST_SECONDS: Final = 5.0
 _SETTLE_SECONDS: Final = 10.0
+_ENDED_SECONDS: Final = 30.0  # between looks at runs that have ended, where a look is a request
 _AT_WORK: Final = ("running", "queued")
 STATES: Final = (
     *_AT_WORK,
@@ -112,6 +114,17 @@ class _Known:
         self.stamp = stamp
         self.row = row
         self.track: Track | None = None
+        self.looked = time.monotonic()
+
+    @property
+    def may_be_left(self) -> bool:
+        """Whether it has ended, and was looked at a short while ago over a network."""
+        return (
+            isinstance(self.folder.path, ObjectPlace)
+            and not self.row.is_at_work
+            and self.row.state != "interrupted"
+            and time.monotonic() - self.looked < _ENDED_SECONDS
+        )
 
 
 class Runs:
@@ -159,8 +172,8 @@ class Runs:
         started = published = time.perf_counter()
         found = dict(self._found())
         known: dict[str, _Known] = {}
-        for number, (key, folder) in enumerate(found.items()):
-            fresh = self._look(key, folder)
+        looks = each_at_once(lambda item: self._look(*item), found.items(), self._farthest)
+        for number, (key, fresh) in enumerate(zip(found, looks, strict=True)):
             if fresh is not None:
                 known[key] = fresh
             now = time.perf_counter()
@@ -168,6 +181,11 @@ class Runs:
                 published = now
                 self._publish(dict(known), unread=len(found) - number - 1, seconds=now - started)
         self._publish(known, unread=0, seconds=time.perf_counter() - started)
+
+    @property
+    def _farthest(self) -> Place:
+        """A folder that answers most slowly."""
+        return next((each for each in self.folders if isinstance(each, ObjectPlace)), Path())
 
     def _found(self) -> Iterator[tuple[str, RunFolder]]:
         taken: set[str] = set()
@@ -179,14 +197,19 @@ class Runs:
 
     def _look(self, key: str, folder: RunFolder) -> _Known | None:
         """A run as it is now; None if it was removed meanwhile, or is none of ours."""
+        known = self._known.get(key)
+        if known is not None and known.may_be_left:
+            return known
         try:
             stamp = _stamp(folder)
         except _NotOurs:
             return None
+        except MlfsError:  # no answer: what was read before is shown meanwhile
+            return known
         if stamp[0] is None:
             return None
-        known = self._known.get(key)
         if known is not None and known.stamp == stamp and _is_settled(known):
+            known.looked = time.monotonic()
             return known
         row = _read(key, folder)
         fresh = _Known(folder, stamp, row)
@@ -207,7 +230,7 @@ class Runs:
             rows=tuple(rows),
             counts={state: counts[state] for state in STATES if counts[state]},
             unread=unread,
-            missing=tuple(str(runs) for runs in self.folders if not _is_readable(runs)),
+            missing=tuple(str(shelf.path) for shelf in self._shelves if not shelf.is_readable),
             taken=0.0 if unread else time.time(),
             seconds=seconds,
         )
@@ -217,29 +240,40 @@ class _Shelf:
     """One folder of runs, listed anew where that may bring something new."""
 
     def __init__(self, path: Place) -> None:
-        self._path = path
+        self.path = path
         self._listed = -math.inf
         self._changed: int | None = None
         self._runs: list[RunFolder] = []
+        self._answers = True
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether it is there and may be read; a bucket: whether it answered."""
+        return self._answers and (
+            isinstance(self.path, ObjectPlace) or os.access(self.path, os.R_OK)
+        )
 
     def runs(self) -> list[RunFolder]:
         """Runs in it, without those that are links to elsewhere."""
         try:
-            changed = _changed(self._path)
+            changed = _changed(self.path)
             now = time.monotonic()
             # A folder that is new has no manifest yet, and gets it without a trace up here.
             settles = time.time() - changed / 1e9 < _SETTLE_SECONDS
             if changed != self._changed or settles or now - self._listed > _LIST_SECONDS:
-                found = [run for run in all_runs(self._path) if not run.path.is_symlink()]
-                self._runs = [run for run in found if _is_text(run.id)]
-                self._changed, self._listed = changed, now
+                self._runs = [run for run in _listed(self.path) if _is_text(run.id)]
+                self._changed, self._listed, self._answers = changed, now, True
+        except MlfsError:  # a bucket does not answer: what was found before is shown meanwhile
+            self._answers = False
         except OSError:  # it may not be read, or went away just now: the list says which is missing
             self._runs = []
         return self._runs
 
 
-def _is_readable(runs: Place) -> bool:
-    return isinstance(runs, ObjectPlace) or os.access(runs, os.R_OK)
+def _listed(runs: Place) -> list[RunFolder]:
+    if isinstance(runs, ObjectPlace):
+        return run_folders(runs)  # which of them are runs shows when each is looked at
+    return [run for run in all_runs(runs) if not run.path.is_symlink()]
 
 
 def _changed(folder: Place) -> int:
@@ -253,15 +287,18 @@ class _NotOurs(Exception):
 
 def _stamp(folder: RunFolder) -> _Stamp:
     """When the files that the list shows were written; a new manifest is a new run."""
+    if isinstance(folder.path, ObjectPlace):
+        there = folder.path.files()
+        return tuple(
+            (int(facts.st_mtime * 1e9), facts.st_size, 0) if facts is not None else None
+            for facts in (there.get(folder.manifest.name), there.get(folder.state.name))
+        )
     return tuple(_written(path) for path in (folder.manifest, folder.state))
 
 
 def _written(path: Place) -> tuple[int, int, int] | None:
     try:
-        if isinstance(path, ObjectPlace):
-            there = path.stat()
-            return int(there.st_mtime * 1e9), there.st_size, 0
-        facts = os.lstat(path)
+        facts = os.lstat(str(path))
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(facts.st_mode):

@@ -46,7 +46,7 @@ from mlfs_dask.storage.atomic import (
     remove,
     write_whole,
 )
-from mlfs_dask.storage.places import ObjectPlace, Place, place
+from mlfs_dask.storage.places import ObjectPlace, Place, each_at_once, place
 
 FORMAT: Final = 1
 _NAME_SHOWN: Final = 100
@@ -211,9 +211,13 @@ class RunFolder:
         RunFolderError
             The file is damaged.
         """
-        if not self.state.is_file():
-            return {"run": self.id, "state": "interrupted", "progress": {"done": 0, "total": 0}}
-        document: dict[str, Any] = read_json(self.state)
+        unsaid = {"run": self.id, "state": "interrupted", "progress": {"done": 0, "total": 0}}
+        if isinstance(self.state, Path) and not self.state.is_file():
+            return unsaid
+        try:
+            document: dict[str, Any] = read_json(self.state)
+        except NotFoundError:
+            return unsaid
         try:
             msgspec.convert(document, _State)
         except msgspec.ValidationError as error:
@@ -373,5 +377,18 @@ def all_runs(runs: Place | None = None) -> list[RunFolder]:
         Folder of all runs; default `runs_folder`.
     """
     runs = runs or runs_folder()
+    folders = run_folders(runs)
+    there = each_at_once(lambda run: run.exists, folders, runs)
+    return [run for run, exists in zip(folders, there, strict=True) if exists]
+
+
+def run_folders(runs: Place) -> list[RunFolder]:
+    """What lies in a folder of runs and is not hidden, by id, without a look into it.
+
+    Parameters
+    ----------
+    runs
+        Folder of all runs.
+    """
     folders: list[Place] = sorted(runs.iterdir()) if runs.is_dir() else []
-    return [run for run in map(RunFolder, folders) if run.exists and run.id[:1] != "."]
+    return [RunFolder(folder) for folder in folders if folder.name[:1] != "."]

@@ -195,13 +195,23 @@ class Bucket:
         prefix
             Without a slash at its end.
         """
-        listed = self._ask(
-            "list",
-            prefix,
-            lambda: self._obstore.list_with_delimiter(self.objects, prefix or None),
-        )
+        listed = self._level(prefix)
         keys = [entry["path"] for entry in listed["objects"]]
         return sorted({*keys, *(found.rstrip("/") for found in listed["common_prefixes"])})
+
+    def directly_below(self, prefix: str) -> list[Entry]:
+        """Objects directly below a prefix, by key, without what lies deeper.
+
+        Parameters
+        ----------
+        prefix
+            Without a slash at its end.
+        """
+        return sorted(map(_entry, self._level(prefix)["objects"]))
+
+    def _level(self, prefix: str) -> Any:
+        listing = self._obstore.list_with_delimiter
+        return self._ask("list", prefix, lambda: listing(self.objects, prefix or None))
 
     def zarr_objects(self, prefix: str) -> Any:
         """Client for Zarr, whose keys begin at a prefix.

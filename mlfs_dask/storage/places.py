@@ -13,16 +13,21 @@ import fnmatch
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Final, NamedTuple, TypeAlias
+from typing import BinaryIO, Final, NamedTuple, TypeAlias, TypeVar
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.storage.bucket import SCHEME, Bucket, bucket
 
 _URL: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
+_AT_ONCE: Final = 16  # requests
 _EXPECTED: Final = "An address looks like s3://bucket/folder/name."
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class ObjectFacts(NamedTuple):
@@ -177,6 +182,15 @@ class ObjectPlace:
         """Objects and prefixes directly below, by name."""
         yield from (ObjectPlace(self.bucket, key) for key in self._bucket.children(self.key))
 
+    def files(self) -> dict[str, ObjectFacts]:
+        """Names of the objects directly below, with size and time of each: one request."""
+        return {
+            ObjectPlace(self.bucket, entry.key).name: ObjectFacts(
+                entry.size, entry.modified.timestamp()
+            )
+            for entry in self._bucket.directly_below(self.key)
+        }
+
     def glob(self, pattern: str) -> Iterator[ObjectPlace]:
         """Those of `iterdir` whose name matches a pattern without slashes."""
         return (each for each in self.iterdir() if fnmatch.fnmatchcase(each.name, pattern))
@@ -269,6 +283,30 @@ def names_in(folder: Place) -> list[str]:
     if isinstance(folder, ObjectPlace):
         return [each.name for each in folder.iterdir()]
     return os.listdir(folder)
+
+
+def each_at_once(function: Callable[[T], R], items: Iterable[T], folder: Place) -> Iterator[R]:
+    """What a function gives for items, in their order; asked for together where answers are slow.
+
+    Parameters
+    ----------
+    function
+        Looks at something in the folder.
+    items
+        What it takes.
+    folder
+        A folder; or a prefix, of which many things are asked at the same time.
+
+    Examples
+    --------
+    >>> list(each_at_once(len, ["a", "bc"], Path("runs")))
+    [1, 2]
+    """
+    if not isinstance(folder, ObjectPlace):
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="mlfs-ask") as threads:
+        yield from threads.map(function, items)
 
 
 def files_below(folder: Place, name: str = "*") -> list[Place]:
