@@ -26,9 +26,9 @@ from mlfs_dask.graphs.columns import Columns, make_columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.label_counts import counts_of_queries, counts_of_training
 from mlfs_dask.graphs.logistic import Inputs, Models, fit_labels, probabilities
-from mlfs_dask.graphs.neighbors import local_items
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import imputation_values, summarize_columns
+from mlfs_dask.graphs.tiles import local_items
 
 Nominal: TypeAlias = Literal["onehot", "codes"]
 

@@ -13,9 +13,9 @@ from mlfs_dask.classifiers.base import labels_of
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner
 from mlfs_dask.classifiers.model_tasks import TrainingRows
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.neighbors import local_items
 from mlfs_dask.graphs.source import Source, TileItem
 from mlfs_dask.graphs.statistics import refuse_infinite, refuse_missing, summarize_columns
+from mlfs_dask.graphs.tiles import local_items
 
 
 class UsedFeatures(NamedTuple):

@@ -34,6 +34,37 @@ def known_values(source: Source, executor: Executor, summary: ColumnSummary | No
     return Known(summary.low, summary.high, summary.n_missing > 0, summary.binary)
 
 
+def known_of_both(
+    train: Source, query: Source | None, executor: Executor, summary: ColumnSummary | None
+) -> tuple[Known, Known]:
+    """`known_values` of training rows and of other rows, which have the same features.
+
+    Parameters
+    ----------
+    train
+        Training rows.
+    query
+        Other rows; None: the training rows.
+    executor
+        Where to run.
+    summary
+        Of the training rows, if it is known already.
+
+    Raises
+    ------
+    InputError
+        Another number of features, infinite values.
+    """
+    known = known_values(train, executor, summary)
+    if query is None:
+        return known, known
+    if query.n_features != train.n_features:
+        raise InputError(
+            f"X has {query.n_features} features, but the training rows have {train.n_features}"
+        )
+    return known, known_values(query, executor)
+
+
 def checked_order(
     order: IntArray | None, counts: IntArray | None, n_features: int
 ) -> tuple[IntArray, IntArray]:

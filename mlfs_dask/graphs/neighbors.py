@@ -27,7 +27,7 @@ import numpy as np
 
 from mlfs_dask._typing import AnyArray, FloatArray, IntArray, Normalize
 from mlfs_dask.errors import InputError
-from mlfs_dask.graphs.distance_checks import checked_order, known_values
+from mlfs_dask.graphs.distance_checks import checked_order, known_of_both
 from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.neighbor_tasks import (
     Plan,
@@ -38,8 +38,9 @@ from mlfs_dask.graphs.neighbor_tasks import (
     stored_cells,
     tile_postings,
 )
-from mlfs_dask.graphs.source import Source, TileItem, load_block
+from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
+from mlfs_dask.graphs.tiles import local_items
 from mlfs_dask.kernels.bits import bit_layout
 from mlfs_dask.kernels.distances import distance_rule
 from mlfs_dask.kernels.neighbors import GROUP, Found
@@ -102,15 +103,7 @@ class NeighborSearch:
         self.n_queries = 0 if query is None else query.n_samples
         order, counts = checked_order(order, counts, train.n_features)
         self.n_points = len(counts)
-        known = known_values(train, self.executor, summary)
-        asked = known
-        if query is not None:
-            if query.n_features != train.n_features:
-                raise InputError(
-                    f"X has {query.n_features} features, but the training rows have "
-                    f"{train.n_features}"
-                )
-            asked = known_values(query, self.executor)
+        known, asked = known_of_both(train, query, self.executor, summary)
         rule = distance_rule(
             order, counts, known, asked, nominal=train.feature_kind == 1, normalize=normalize
         )
@@ -354,20 +347,3 @@ def query_blocks(
         for tile, (start, end) in bounds
         for first in range(start, end, rows)
     ]
-
-
-def local_items(source: Source, executor: Executor) -> list[TileItem]:
-    """References that any task can load: blocks of a dask array are fetched first.
-
-    Parameters
-    ----------
-    source
-        Rows.
-    executor
-        Where to run.
-    """
-    items = source.items()
-    if all(item.dependency is None for item in items):
-        return items
-    blocks = executor.map(load_block, items)
-    return [TileItem(0, block.shape[0], array=block) for block in blocks]

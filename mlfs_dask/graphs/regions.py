@@ -21,7 +21,6 @@ import numpy as np
 from mlfs_dask._typing import BoolArray, ByteArray, IntArray
 from mlfs_dask.graphs.block_reach import KeptBlock, RowBlock
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.neighbors import local_items
 from mlfs_dask.graphs.region_tasks import (
     AllRows,
     Gains,
@@ -41,7 +40,7 @@ from mlfs_dask.graphs.separation import (
     row_bytes,
 )
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.tiles import tile_tasks
+from mlfs_dask.graphs.tiles import local_tasks, tile_tasks
 from mlfs_dask.kernels.separation import NOWHERE, WordArray
 
 # What blocks may keep of each worker's memory; rows whose violators find no room look again.
@@ -96,13 +95,12 @@ class Regions:
 
     def _all_rows(self, source: Source, Y: ByteArray) -> Any:
         """`AllRows` or a future of it, which is made anew should its worker be lost."""
-        tasks, executor, columns = tile_tasks(source, Y), self._executor, self._columns
+        executor, columns = self._executor, self._columns
         if self.prepared:
-            tiles = PreparedTiles(executor.keep(prepare_rows, tasks, columns))
+            tiles = PreparedTiles(executor.keep(prepare_rows, tile_tasks(source, Y), columns))
             common = (columns, source.offsets, Y.shape[1])
             return executor.keep(join_tiles, [tiles], *common)[0]
-        items = local_items(source, executor)
-        local = [replace(task, tiles=(item,)) for task, item in zip(tasks, items, strict=True)]
+        local = local_tasks(source, executor, Y)
         return executor.share(
             AllRows(columns, None, local, source.offsets, no_holders(columns.layout))
         )

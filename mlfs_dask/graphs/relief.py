@@ -23,7 +23,7 @@ import numpy as np
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray, Normalize
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.neighbors import PREPARED_BYTES, NeighborSearch, local_items
+from mlfs_dask.graphs.neighbors import PREPARED_BYTES, NeighborSearch
 from mlfs_dask.graphs.relief_tasks import (
     Weighing,
     joined,
@@ -32,6 +32,7 @@ from mlfs_dask.graphs.relief_tasks import (
 )
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
+from mlfs_dask.graphs.tiles import local_items
 from mlfs_dask.kernels.distances import MISSING, NOMINAL, PLAIN, DistanceRule
 from mlfs_dask.kernels.exactsum import cuts
 from mlfs_dask.kernels.gaps import Kinds

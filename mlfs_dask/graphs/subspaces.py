@@ -19,19 +19,18 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask._typing import IntArray, Normalize
-from mlfs_dask.errors import InputError
-from mlfs_dask.graphs.distance_checks import checked_order, known_values
+from mlfs_dask.graphs.distance_checks import checked_order, known_of_both
 from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.neighbor_tasks import Plan, QueryBlock, Rows, stored_cells
 from mlfs_dask.graphs.neighbors import (
     PREPARED_BYTES,
     SPARSE_SHARE,
-    local_items,
     query_blocks,
 )
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.subspace_tasks import PreparedTile, Tiles, prepare_parts, search_subspaces
+from mlfs_dask.graphs.tiles import local_items
 from mlfs_dask.kernels.bits import bit_layout
 from mlfs_dask.kernels.distances import Known, distance_rule
 from mlfs_dask.kernels.postings import CELL_BYTES
@@ -85,15 +84,7 @@ class SubspaceSearch:
         self.executor = executor or get_executor()
         self.n_points = 1 if counts is None else len(counts)
         self.n_queries = 0 if query is None else query.n_samples
-        known = known_values(train, self.executor, summary)
-        asked = known
-        if query is not None:
-            if query.n_features != train.n_features:
-                raise InputError(
-                    f"X has {query.n_features} features, but the training rows have "
-                    f"{train.n_features}"
-                )
-            asked = known_values(query, self.executor)
+        known, asked = known_of_both(train, query, self.executor, summary)
         few = self._few_cells(train)
         plans = [
             _plan(order, counts, (known, asked), train, normalize, few=few is not None)

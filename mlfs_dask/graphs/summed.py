@@ -5,7 +5,6 @@ For small data: every question compares all pairs of rows on all features asked 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ import scipy.sparse as sp
 from mlfs_dask._typing import BoolArray, ByteArray, IntArray
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.neighbor_tasks import frozen, sealed
-from mlfs_dask.graphs.neighbors import local_items
 from mlfs_dask.graphs.separation import Columns
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.tiles import TileTask, tile_tasks
+from mlfs_dask.graphs.tiles import TileTask, local_tasks
 from mlfs_dask.kernels.planes import label_words
 from mlfs_dask.kernels.summed import SummedRows, SummedRule, leave_in_order, leave_with
 
@@ -40,9 +38,8 @@ class SummedRegions:
     prepared = False
 
     def __init__(self, source: Source, Y: ByteArray, columns: Columns, executor: Executor) -> None:
-        items, tasks = local_items(source, executor), tile_tasks(source, Y)
         self._executor = executor
-        self._tasks = [replace(t, tiles=(item,)) for t, item in zip(tasks, items, strict=True)]
+        self._tasks = local_tasks(source, executor, Y)
         self._shared = executor.share(self._tasks)
         self._rule = SummedRule(columns.radius, columns.nominal)
         self._whole = np.zeros(0, dtype=bool)

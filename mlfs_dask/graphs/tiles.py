@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.source import Source, TileItem, load_block
 
@@ -92,6 +93,39 @@ def tile_tasks(source: Source, *arrays: Any) -> TileTasks:
         Arrays over all rows.
     """
     return TileTasks(source, [(t,) for t in range(source.n_tiles)], *arrays)
+
+
+def local_items(source: Source, executor: Executor) -> list[TileItem]:
+    """References that any task can load: blocks of a dask array are fetched first.
+
+    Parameters
+    ----------
+    source
+        Rows.
+    executor
+        Where to run.
+    """
+    items = source.items()
+    if all(item.dependency is None for item in items):
+        return items
+    blocks = executor.map(load_block, items)
+    return [TileItem(0, block.shape[0], array=block) for block in blocks]
+
+
+def local_tasks(source: Source, executor: Executor, *arrays: Any) -> list[TileTask]:
+    """As :func:`tile_tasks`, of references that any task can load.
+
+    Parameters
+    ----------
+    source
+        Rows.
+    executor
+        Where to run.
+    *arrays : ndarray or CSR matrix, shape (n_samples, ...)
+        Arrays over all rows.
+    """
+    tasks, items = tile_tasks(source, *arrays), local_items(source, executor)
+    return [replace(task, tiles=(item,)) for task, item in zip(tasks, items, strict=True)]
 
 
 def pair_tasks(source: Source, *arrays: Any) -> TileTasks:

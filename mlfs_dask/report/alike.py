@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlfs_dask.jobs.agreement import counts_to_compare
 from mlfs_dask.jobs.alike import METHODS_COMPARED, Alike, methods_alike
 from mlfs_dask.jobs.results import Run
-from mlfs_dask.jobs.spec import BASELINE
-from mlfs_dask.jobs.summary import Point, datasets_of
+from mlfs_dask.jobs.summary import Point
 from mlfs_dask.report import words
 from mlfs_dask.report.downloads import csv_link
-from mlfs_dask.report.selected import selections_by_selector
+from mlfs_dask.report.selected import selected_by_dataset
 
 
 @dataclass(frozen=True)
@@ -63,15 +61,8 @@ def alike_tables(run: Run, points: Sequence[Point]) -> list[AlikeOf]:
         All its points.
     """
     found = []
-    for dataset in datasets_of(run):
-        n_features = len(run.datasets[dataset]["features"])
-        mine = [p for p in points if p.dataset == dataset and p.selector != BASELINE]
-        records = {
-            selector: of_one
-            for (name, selector), of_one in selections_by_selector(run).items()
-            if name == dataset
-        }
-        alike = methods_alike(records, n_features, counts_to_compare(mine, n_features))
+    for dataset, n_features, counts, records in selected_by_dataset(run, points):
+        alike = methods_alike(records, n_features, counts)
         if alike:
             left_out = max(0, len(records) - METHODS_COMPARED)
             found.append(_alike_of(dataset, alike, left_out))

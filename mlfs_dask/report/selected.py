@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mlfs_dask.jobs.agreement import (
     chose_itself,
     chosen_in_folds,
+    counts_to_compare,
     selections_by_problem,
 )
 from mlfs_dask.jobs.results import Run
+from mlfs_dask.jobs.spec import BASELINE
 from mlfs_dask.jobs.summary import Point, datasets_of, enough_features, metrics_of
 from mlfs_dask.report import words
 
@@ -151,6 +153,51 @@ def selections_by_selector(run: Run) -> dict[tuple[str, str], list[dict[str, Any
     for selection in run.selections:
         found.setdefault((selection["dataset"], selection["selector"]), []).append(selection)
     return found
+
+
+class SelectedOn(NamedTuple):
+    """What the selectors selected on one data set.
+
+    Attributes
+    ----------
+    dataset : str
+    n_features : int
+    counts : list of int
+        Numbers of features at which to compare.
+    records : dict
+        Selector -> its selections.
+    """
+
+    dataset: str
+    n_features: int
+    counts: list[int]
+    records: dict[str, list[dict[str, Any]]]
+
+
+def selected_by_dataset(run: Run, points: Sequence[Point]) -> Iterator[SelectedOn]:
+    """Selections to be compared with each other, data set by data set.
+
+    Parameters
+    ----------
+    run
+        A run.
+    points
+        All its points.
+
+    Yields
+    ------
+    SelectedOn
+        In the order of the job.
+    """
+    every = selections_by_selector(run)
+    for dataset in datasets_of(run):
+        n_features = len(run.datasets[dataset]["features"])
+        measured = [p for p in points if p.dataset == dataset and p.selector != BASELINE]
+        records = {
+            selector: of_one for (name, selector), of_one in every.items() if name == dataset
+        }
+        counts = counts_to_compare(measured, n_features)
+        yield SelectedOn(dataset, n_features, counts, records)
 
 
 def final_and_folds(

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfs_dask.jobs.agreement import Agreement, AgreementAt, agreement, counts_to_compare
+from mlfs_dask.jobs.agreement import Agreement, AgreementAt, agreement
 from mlfs_dask.jobs.results import Run
-from mlfs_dask.jobs.spec import BASELINE
-from mlfs_dask.jobs.summary import Point, datasets_of
+from mlfs_dask.jobs.summary import Point
 from mlfs_dask.report import words
 from mlfs_dask.report.downloads import csv_link
-from mlfs_dask.report.selected import final_and_folds, selections_by_selector
+from mlfs_dask.report.selected import final_and_folds, selected_by_dataset
 
 
 @dataclass(frozen=True)
@@ -49,15 +48,11 @@ def stability_tables(run: Run, points: Sequence[Point]) -> list[StabilityTable]:
         All its points.
     """
     tables = []
-    for dataset in datasets_of(run):
-        n_features = len(run.datasets[dataset]["features"])
-        mine = [p for p in points if p.dataset == dataset and p.selector != BASELINE]
-        counts = counts_to_compare(mine, n_features)
+    for dataset, n_features, counts, records in selected_by_dataset(run, points):
         found = {
             selector: agreed
-            for (name, selector), records in selections_by_selector(run).items()
-            if name == dataset
-            and (agreed := agreement(final_and_folds(records)[1], n_features, counts)) is not None
+            for selector, of_one in records.items()
+            if (agreed := agreement(final_and_folds(of_one)[1], n_features, counts)) is not None
         }
         if found:
             tables.append(_stability(dataset, counts, found))
