@@ -63,9 +63,13 @@ class ReliefWrapper(ProblemSelector):
     distances, of its own, together about n² d times the sum of squared shares of rows. Rows are
     compared block by block; no more than blocks of distances are in memory.
 
-    Peers take Manhattan distances (skrebate, fast-select), call a feature nominal by the number of
-    its values, and skip missing values; they agree with this on 0/1 features, on a single feature,
-    and where all rows are neighbours, up to their order among equally near rows.
+    Weights equal fast-select's on 0/1 features, on a single feature, and where all rows are
+    neighbours. Elsewhere it takes Manhattan distances, and features of at most ten values for
+    nominal. So does skrebate, which besides orders equally near rows as its sort happens to (on 0/1
+    features the only difference: the third digit), counts a row among its own hits where its class
+    has no more than k rows, leaves missing values out, and in data of both kinds weighs nominal
+    features by d over their number and counts differences beyond a standard deviation 1. With just
+    these switched, plain ReliefF gives their numbers, skrebate's to 1e-9.
 
     References
     ----------
