@@ -53,10 +53,14 @@ __all__ = [
 
 
 _CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*:/{1,2})[^\s/@'\"]+@")
+_SIGNATURES = re.compile(
+    r"([?&][\w.-]*(?:signature|credential|token|secret|password|access_key)[\w.-]*=)[^\s&'\"]+",
+    re.IGNORECASE,
+)
 
 
 def without_credentials(text: str) -> str:
-    """A text whose addresses have lost the user name and password in front of their host.
+    """A text whose addresses have lost user name, password and signature.
 
     Parameters
     ----------
@@ -67,8 +71,10 @@ def without_credentials(text: str) -> str:
     --------
     >>> without_credentials("nothing at s3://me:secret@host/stores")
     'nothing at s3://***@host/stores'
+    >>> without_credentials("https://host/x?X-Amz-Signature=123abc&page=2")
+    'https://host/x?X-Amz-Signature=***&page=2'
     """
-    return _CREDENTIALS.sub(r"\1***@", text)
+    return _SIGNATURES.sub(r"\1***", _CREDENTIALS.sub(r"\1***@", text))
 
 
 class MlfsError(Exception):

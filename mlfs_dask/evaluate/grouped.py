@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +14,12 @@ from mlfs_dask.errors import DataFileError, InputError
 from mlfs_dask.evaluate.splits import check_folds, fold_generator
 from mlfs_dask.storage.readers.csv_lists import numbered_cells
 from mlfs_dask.storage.readers.numerals import parse_number
+
+_HEADERS: Final = frozenset(
+    ("group", "groups", "group_id", "group id", "id", "ids", "patient", "subject", "person", "user")
+)
+_DIGITS: Final = re.compile(r"\d+")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 
 def groups(codes: Any, folds: int, seed: int, repeat: int = 0) -> list[IntArray]:
@@ -79,8 +86,10 @@ def read_groups(path: str | Path, n_samples: int) -> IntArray:
     r"""Groups of the rows from a file: one id per line, in the order of the rows.
 
     Ids are any text, compared as it is (blanks around it do not count, nor do quotes of CSV). One
-    line more than there are rows is taken for a header if it cannot be an id like the others: no
-    number, and found in no other line. Empty lines at the end do not count.
+    line more than there are rows is taken for a header if it is no number, found in no other line,
+    and a usual word for ids (``group``, ``patient``, ...) or built otherwise than all ids (``site``
+    above ``S1``, ``S2``); else it may be an id too many, and the file is refused. Empty lines at
+    the end do not count.
 
     Parameters
     ----------
@@ -113,7 +122,8 @@ def read_groups(path: str | Path, n_samples: int) -> IntArray:
     """
     file = Path(path)
     ids, lines = _read_ids(file)
-    if len(ids) == n_samples + 1 and _is_header(ids):
+    one_more = len(ids) == n_samples + 1
+    if one_more and _is_header(ids):
         ids, lines = ids[1:], lines[1:]
     if len(ids) != n_samples:
         raise DataFileError.at(
@@ -121,13 +131,24 @@ def read_groups(path: str | Path, n_samples: int) -> IntArray:
             line=lines[n_samples] if len(ids) > n_samples else lines[-1],
             problem=f"{len(ids)} group ids up to line {lines[-1]}",
             expected=f"{n_samples}, one for each row of the data set",
+            hint="If the first line is a header, take it out: it looks like an id."
+            if one_more
+            else None,
         )
     codes: dict[str, int] = {}
     return np.array([codes.setdefault(name, len(codes)) for name in ids], dtype=np.int64)
 
 
 def _is_header(ids: list[str]) -> bool:
-    return parse_number(ids[0].encode()) is None and ids[0] not in ids[1:]
+    first = ids[0]
+    if parse_number(first.encode()) is not None or first in ids[1:]:
+        return False
+    return first.casefold() in _HEADERS or all(_build(first) != _build(id_) for id_ in ids[1:])
+
+
+def _build(name: str) -> str:
+    """How an id is made: runs of digits and of letters, and what stands between them."""
+    return _LETTERS.sub("a", _DIGITS.sub("0", name))
 
 
 def _read_ids(file: Path) -> tuple[list[str], list[int]]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from mlfs_dask.errors import JobFileError, NotFoundError
+from mlfs_dask.errors import JobFileError, NotFoundError, without_credentials
 from mlfs_dask.evaluate.metrics import METRICS
 from mlfs_dask.jobs import spec
 from mlfs_dask.jobs.compare_check import check_compare, read_compare
@@ -129,10 +129,20 @@ def parse_job(text: bytes, file: str, overrides: Iterable[str] = ()) -> spec.Job
     clean = read_table(spec.JobFile, raw, "", problems, _READERS)
     _check_whole(clean, raw, problems)
     files = find_files(clean, Path(file).parent, problems, given_keys(overrides, FILES))
+    _refuse_credentials(text, problems)
     problems.check()
     inherit(clean)
     pairs = paired_labels(clean, raw.get("select", []))
     return msgspec.convert({**clean, "files": files, "pairs": pairs}, spec.Job)
+
+
+def _refuse_credentials(text: bytes, problems: Problems) -> None:
+    """Wherever they stand, be it in a comment or a key that was overruled: runs keep the file."""
+    if any(CREDENTIALS in problem for problem in problems.found):
+        return  # said by key already
+    for number, line in enumerate(text.decode("utf-8-sig").splitlines(), 1):
+        if without_credentials(line) != line:
+            problems.add("", f"line {number}: {CREDENTIALS}")
 
 
 def _data(raw: Any, path: str, problems: Problems) -> Any:

@@ -45,6 +45,8 @@ class Sample:
         What a pointer held over it shows.
     is_enough
         Whether it gets a ring: the fewest features within one standard error of the best.
+    is_beyond
+        Whether its mark is hollow: some of its features were ranked by a prefilter alone.
     """
 
     x: float
@@ -52,6 +54,7 @@ class Sample:
     spread: float | None
     note: str
     is_enough: bool = False
+    is_beyond: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class Mark:
     outline: str
     note: str
     is_enough: bool
+    is_beyond: bool
 
 
 @dataclass(frozen=True)
@@ -238,7 +242,14 @@ def _line(one: Series, across: _Scale, up: _Scale, widest: float) -> Line:
 def _mark(sample: Sample, number: int, across: _Scale, up: _Scale) -> Mark:
     x, y = across(sample.x), up(sample.y)
     outline = f"M{x:g},{y:g}{mark_outline(number)}"
-    return Mark(x=x, y=y, outline=outline, note=sample.note, is_enough=sample.is_enough)
+    return Mark(
+        x=x,
+        y=y,
+        outline=outline,
+        note=sample.note,
+        is_enough=sample.is_enough,
+        is_beyond=sample.is_beyond,
+    )
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

@@ -49,6 +49,8 @@ class CurvesOf:
         Over the share of the cost, where there are costs.
     rule
         Which selectors are drawn if not all are; empty if all are.
+    has_beyond
+        Whether some points have more features than a prefilter left to their selector.
     is_open
         Whether it is unfolded at first.
     """
@@ -59,6 +61,7 @@ class CurvesOf:
     charts: tuple[Chart, ...]
     cost_charts: tuple[Chart, ...]
     rule: str
+    has_beyond: bool
     is_open: bool
 
 
@@ -82,12 +85,17 @@ def curve_groups(run: Run, points: Sequence[Point]) -> tuple[list[CurvesOf], int
     groups = group_curves(points)
     metrics = metrics_of(run)
     numbers = {select["label"]: number for number, select in enumerate(run.job["select"])}
+    left = {
+        select["label"]: int(select["prefilter"]["n"])
+        for select in run.job["select"]
+        if select.get("prefilter")
+    }
     found: list[CurvesOf] = []
     n_charts = 0
     for (dataset, classifier), curves in groups.items():
         shown, rule = lines_to_draw(curves, metrics[0])
         styles = numbers if len(numbers) <= STYLES else {s: i for i, s in enumerate(shown)}
-        lines = [_Curve(s, styles.get(s, 0) % STYLES, curves[s]) for s in shown]
+        lines = [_Curve(s, styles.get(s, 0) % STYLES, curves[s], left.get(s)) for s in shown]
         has_costs = any(p.cost_share is not None for line in lines for p in line.points)
         n_charts += len(metrics) * (2 if has_costs else 1)
         if n_charts > CHARTS_PER_RUN and found:
@@ -102,6 +110,7 @@ def curve_groups(run: Run, points: Sequence[Point]) -> tuple[list[CurvesOf], int
                 if has_costs
                 else (),
                 rule=rule,
+                has_beyond=any(line.is_beyond(p) for line in lines for p in line.points),
                 is_open=len(found) < _GROUPS_OPEN,
             )
         )
@@ -142,6 +151,11 @@ class _Curve:
     selector: str
     number: int
     points: Sequence[Point]
+    candidates: int | None
+    """How many features a prefilter left; None without one."""
+
+    def is_beyond(self, point: Point) -> bool:
+        return self.candidates is not None and point.n_features > self.candidates
 
     @property
     def legend(self) -> Legend:
@@ -177,5 +191,7 @@ def _samples(line: _Curve, metric: str, *, over_cost: bool) -> list[Sample]:
             where += f", {words.percent(x)} of the cost"
         is_enough = answer is not None and point is answer.enough
         note = f"{name}, {where}: {words.mean_words(mean)}"
-        samples.append(Sample(x, mean.value, mean.spread, note, is_enough))
+        if beyond := line.is_beyond(point):
+            note += f"; beyond the {words.count_words(line.candidates or 0)} of its prefilter"
+        samples.append(Sample(x, mean.value, mean.spread, note, is_enough, beyond))
     return sorted(samples, key=lambda sample: sample.x)

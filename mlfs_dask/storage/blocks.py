@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,7 @@ import scipy.sparse as sp
 import zarr
 
 from mlfs_dask._typing import AnyArray, IntArray
-from mlfs_dask.errors import BucketError, MachineError, StoreCorruptError
+from mlfs_dask.errors import BucketError, MachineError, MlfsError, StoreCorruptError, StoreError
 from mlfs_dask.storage import guarded
 from mlfs_dask.storage.dtypes import largest_dtype
 from mlfs_dask.storage.layout import BLOCKS, CLOSED, COMPLETE, METADATA, check_format
@@ -68,20 +69,24 @@ class Part:
     def __init__(self, folder: Place) -> None:
         self.folder = folder
         self.marker = read_marker(folder)
+        with _still_there(folder):
+            seal = self._seal()
+            self.root = guarded.open_group(folder)
+            self.attributes: dict[str, Any] = dict(self.root.attrs)
+            check_format(self.attributes, folder)
+            self.arrays: dict[str, Any] = seal["arrays"]
+            for name, expected in self.arrays.items():
+                array = self.root[name]
+                assert isinstance(array, zarr.Array)
+                if array.nchunks_initialized != expected["chunks"]:
+                    _name_lost_chunk(folder, array)
+
+    def _seal(self) -> dict[str, Any]:
         try:
-            seal = check_seal(folder)
+            return check_seal(self.folder)
         except StoreCorruptError:
-            _refuse_other_format(folder)
+            _refuse_other_format(self.folder)
             raise
-        self.root = guarded.open_group(folder)
-        self.attributes: dict[str, Any] = dict(self.root.attrs)
-        check_format(self.attributes, folder)
-        self.arrays: dict[str, Any] = seal["arrays"]
-        for name, expected in self.arrays.items():
-            array = self.root[name]
-            assert isinstance(array, zarr.Array)
-            if array.nchunks_initialized != expected["chunks"]:
-                _name_lost_chunk(folder, array)
 
     def read(self, name: str) -> AnyArray:
         """All values of an array.
@@ -91,9 +96,10 @@ class Part:
         name
             Of the array.
         """
-        array = self.root[name]
-        assert isinstance(array, zarr.Array)
-        return guarded.read_all(self.folder, array)
+        with _still_there(self.folder):
+            array = self.root[name]
+            assert isinstance(array, zarr.Array)
+            return guarded.read_all(self.folder, array)
 
     def header(self, store: Dataset) -> TableHeader:
         """Names, kinds and costs of this part, as a reader of its table would give them.
@@ -123,7 +129,8 @@ class Part:
         reopen
             As for `RowReader`.
         """
-        return RowReader(self.folder, self.root["X"], reopen)
+        with _still_there(self.folder):
+            return RowReader(self.folder, self.root["X"], reopen)
 
 
 def block_folder(store: Place, number: int) -> Place:
@@ -276,6 +283,22 @@ class SideBySide:
                 return None
             total += indptr
         return total
+
+
+@contextmanager
+def _still_there(folder: Place) -> Iterator[None]:
+    """Say it where a store or a block is removed or replaced just while it is opened."""
+    try:
+        yield
+    except MlfsError:
+        raise
+    except (KeyError, FileNotFoundError, NotADirectoryError) as error:
+        check_seal(folder)  # says what is gone
+        raise StoreError(
+            f"{folder} was replaced while it was being opened",
+            hint="Do it again, with the store that is there now.",
+            path=str(folder),
+        ) from error
 
 
 def _is_there(block: Place) -> bool:

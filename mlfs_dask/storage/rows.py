@@ -10,7 +10,7 @@ import zarr
 from scipy.sparse import csr_matrix
 
 from mlfs_dask._typing import AnyArray, IntArray
-from mlfs_dask.errors import InputError
+from mlfs_dask.errors import InputError, StoreCorruptError
 from mlfs_dask.storage.guarded import read_all, read_region
 from mlfs_dask.storage.places import Place
 
@@ -48,7 +48,7 @@ class RowReader:
         self.is_sparse = isinstance(node, zarr.Group)
         if isinstance(node, zarr.Group):
             shape: Any = node.attrs["shape"]
-            self._data, self._indices = _array(node, "data"), _array(node, "indices")
+            self._data, self._indices = self._array("data"), self._array("indices")
             self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
             self.dtype: np.dtype = np.dtype(self._data.dtype)
         else:
@@ -90,7 +90,22 @@ class RowReader:
         """Where each row's entries begin, shape (n_samples + 1,); None if dense."""
         if not isinstance(self._node, zarr.Group):
             return None
-        return read_all(self._store, _array(self._node, "indptr"))
+        return read_all(self._store, self._array("indptr"))
+
+    def _array(self, name: str) -> zarr.Array[Any]:
+        """Array of the CSR group; the store may have been removed since it was opened."""
+        assert isinstance(self._node, zarr.Group)
+        try:
+            array = self._node[name]
+        except KeyError as error:
+            raise StoreCorruptError(
+                f"{self._store} is damaged: X/{name} got lost while it was in use",
+                hint="Put the store back, then go on.",
+                path=str(self._store),
+                array=f"X/{name}",
+            ) from error
+        assert isinstance(array, zarr.Array)
+        return array
 
     def _sparse_rows(self, start: int, stop: int) -> csr_matrix:
         indptr = self.indptr
@@ -106,9 +121,3 @@ class RowReader:
         rows.has_sorted_indices = True
         rows.has_canonical_format = True
         return rows
-
-
-def _array(group: zarr.Group, name: str) -> zarr.Array[Any]:
-    array = group[name]
-    assert isinstance(array, zarr.Array)
-    return array

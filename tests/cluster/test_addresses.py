@@ -1,12 +1,15 @@
 """Which cluster is meant, and which addresses are refused before anything is connected to."""
 
 import json
+import socket
+import threading
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
 from mlfs_dask.errors import ClusterError, NotFoundError
+from mlfs_dask.jobs.clusters import connect
 from mlfs_dask.jobs.clusters.address import SchedulerAddress, is_host, is_loopback
 from mlfs_dask.jobs.clusters.certificates import make_certificates
 from mlfs_dask.jobs.clusters.target import Wanted, choose_target
@@ -234,3 +237,37 @@ def test_files_that_do_not_go_together(files, tmp_path):
         type(files)(ca_file=files.ca_file, cert=files.cert, key=other.key).security()
     with pytest.raises(ClusterError, match="not there"):
         type(files)(ca_file=files.ca_file, cert=files.cert, key=str(tmp_path / "no")).security()
+
+
+# --- what listens there -----------------------------------------------------------------------
+
+
+def listening(words):
+    """Port of a process that hears a line and says something; ``None``: says nothing."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def answer():
+        with server, server.accept()[0] as caller:
+            if words is None:
+                caller.recv(100)
+                caller.recv(100)  # until the caller gives up
+            elif caller.recv(100):
+                caller.sendall(words)
+
+    threading.Thread(target=answer, daemon=True).start()
+    return server.getsockname()[1]
+
+
+@pytest.mark.parametrize("words", [b"HTTP/1.0 400 Bad Request\r\n", b"SSH-2.0-x", b"", None])
+@pytest.mark.parametrize("protocol", ["tcp", "tls"])
+def test_what_listens_and_is_no_scheduler_is_refused(protocol, words, files, monkeypatch):
+    """Dask's own client would wait for it for ever."""
+    monkeypatch.setattr(connect, "_GREETING_SECONDS", 0.2)
+    given = {"scheduler": f"{protocol}://127.0.0.1:{listening(words)}"}
+    if protocol == "tls":
+        given |= {"tls_ca_file": files.ca_file, "tls_cert": files.cert, "tls_key": files.key}
+    with (
+        pytest.raises(ClusterError, match="does not talk"),
+        connect.connected(choose_target(Wanted(**given))),
+    ):
+        pass

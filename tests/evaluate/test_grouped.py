@@ -80,6 +80,8 @@ def test_impossible_groups_are_refused(arguments, message):
         b"\xef\xbb\xbfa\r\nb\r\na\r\n\r\n\r\n",
         b'patient\n"a"\n"b"\na\n',
         b" a\nb \n\ta\n",
+        b"site\nS1\nS2\nS1\n",
+        b"some site\n1\n2\n1\n",
         gzip.compress(b"patient\na\nb\na\n"),
     ],
 )
@@ -103,6 +105,8 @@ def test_ids_may_hold_commas_and_any_unicode(tmp_path):
         (b"a\nb\n", r"groups\.csv:2: 2 group ids .*; expected 3, one for each row"),
         (b"a\nb\na\na\n", r"groups\.csv:4: 4 group ids"),  # its first line is an id like others
         (b"7\nb\na\na\n", r"groups\.csv:4: 4 group ids"),  # a number is no header
+        (b"c\na\nb\na\n", r"groups\.csv:4: 4 group ids.*\n.*header, take it out"),
+        (b"S9\nS1\nS2\nS1\n", r"groups\.csv:4: 4 group ids"),  # it may be an id too many
         (b"head\na\nb\na\nb\nb\n", r"groups\.csv:4: 6 group ids"),
         (b"a\n\nb\n", r"groups\.csv:2: an empty line; expected one cell"),
         (b"a\n  \nb\n", r"groups\.csv:2: an empty cell"),

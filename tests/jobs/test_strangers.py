@@ -82,6 +82,24 @@ def test_credentials_are_refused_and_not_repeated(folder, address):
         assert SECRET not in str(caught.value) + repr(caught.value.facts)
 
 
+@pytest.mark.parametrize("address", WITH_SECRET)
+@pytest.mark.parametrize(
+    "beginning", ["# was: ", "[[select]]\nmethod = 'mllap'\nlabel = ", "[sweep]\n# "]
+)
+def test_credentials_are_refused_anywhere_since_runs_keep_the_file(folder, beginning, address):
+    text = f"{TINY_JOB}\n" if "select" not in beginning else TINY_JOB.partition("[evaluate]")[0]
+    with pytest.raises(JobFileError, match=r"line \d+: an address with a user name") as caught:
+        parse_job(f'{text}{beginning}"{address}"\n'.encode(), str(folder / "job.toml"))
+    assert SECRET not in str(caught.value) + repr(caught.value.facts)
+
+
+@pytest.mark.parametrize("address", WITH_SECRET)
+def test_credentials_are_refused_where_the_key_is_overruled(folder, address):
+    text = TINY_JOB.replace('store = "tiny"', f'store = "{address}"')
+    with pytest.raises(JobFileError, match="line 7: an address with a user name"):
+        parse_job(text.encode(), str(folder / "job.toml"), ('data.store="tiny"',))
+
+
 @pytest.mark.parametrize("command", ["run", "plan", "submit"])
 def test_commands_do_not_repeat_them_either(folder, command, caplog):
     path = folder / "job.toml"

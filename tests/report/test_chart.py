@@ -50,7 +50,7 @@ def test_ticks_span_the_values(low, span):
 
 
 def test_lines_stand_where_the_values_are():
-    samples = [Sample(0.0, 1.0, 0.5, "a"), Sample(1.0, 3.0, 0.5, "b", is_enough=True)]
+    samples = [Sample(0.0, 1.0, 0.5, "a"), Sample(1.0, 3.0, 0.5, "b", True, True)]
     chart = make_chart("m", "higher is better", [Series("s", 0, samples)])
     assert [tick.text for tick in chart.y_ticks] == ["0", "1", "2", "3", "4"]
     assert [tick.text for tick in chart.x_ticks] == [f"{p} %" for p in (0, 20, 40, 60, 80, 100)]
@@ -59,6 +59,7 @@ def test_lines_stand_where_the_values_are():
     assert first.y == pytest.approx(chart.bottom - (chart.bottom - chart.top) / 4, abs=0.1)
     assert last.y == pytest.approx(chart.bottom - 3 * (chart.bottom - chart.top) / 4, abs=0.1)
     assert (first.is_enough, last.is_enough) == (False, True)
+    assert (first.is_beyond, last.is_beyond) == (False, True)
     assert chart.lines[0].band.count(",") == 4
 
 

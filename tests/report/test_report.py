@@ -125,6 +125,16 @@ def test_a_report_says_what_ran_and_what_came_of_it(tmp_path):
     assert re.search(r"f\d", page.text)  # names of features, not their numbers
 
 
+def test_points_beyond_a_prefilter_are_marked(tmp_path):
+    make_tiny_store(tmp_path / "stores")
+    first = 'phi = 2\nprefilter = { method = "variance", n = 3 }'
+    text = render_report([finish(TINY_JOB.replace("phi = 2", first))])
+    assert text.count('class="mark beyond s0"') == 2 * 3  # with 4 and 8 features, three measures
+    assert "mark beyond s1" not in text
+    assert text.count("beyond the 3 of its prefilter") == 2 * 3
+    assert "Hollow marks" in text
+
+
 def test_a_report_loads_nothing_and_has_no_scripts(tmp_path, runs):
     text = render_report([hostile_run().write(runs), MadeRun().write(runs)])
     page = Outline(text)

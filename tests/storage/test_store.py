@@ -13,6 +13,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from mlfs_dask.errors import MachineError, NotFoundError, StoreCorruptError, StoreError
+from mlfs_dask.storage import blocks
 from mlfs_dask.storage import seal as sealing
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.storage.store import open_store
@@ -216,6 +217,34 @@ def test_a_pickle_of_a_replaced_store_is_refused(tmp_path):
     shutil.rmtree(tmp_path / "t.zarr")
     with pytest.raises(StoreError, match="not a finished store"):
         pickle.loads(pickled)
+
+
+@SPARSE
+@pytest.mark.parametrize("victim", ["", "X", "Y", "zarr.json", "feature_names/zarr.json"])
+def test_a_store_that_is_removed_while_it_is_opened(tmp_path, sparse, victim, monkeypatch):
+    store = tmp_path / "t.zarr"
+    make(store, sparse)
+
+    def check_and_remove(folder):
+        seal = sealing.check_seal(folder)
+        monkeypatch.undo()
+        path = folder / victim
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return seal
+
+    monkeypatch.setattr(blocks, "check_seal", check_and_remove)
+    with pytest.raises(StoreError, match="not a finished store" if not victim else "lost"):
+        open_store(store)
+
+
+@SPARSE
+@pytest.mark.parametrize("victim", ["label_names", "X"])
+def test_a_store_that_is_removed_when_it_was_opened(tmp_path, sparse, victim):
+    store = tmp_path / "t.zarr"
+    dataset = open_store(make(store, sparse) and store)
+    shutil.rmtree(store / victim)
+    with pytest.raises(StoreError, match="lost"):
+        (dataset.label_names, dataset.X[:1])
 
 
 @SPARSE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -17,6 +18,9 @@ from mlfs_dask.jobs.clusters.versions import refuse_other_versions
 
 _LOG = logging.getLogger(__name__)
 _ANSWER_SECONDS: Final = 5.0
+_GREETING_SECONDS: Final = 20
+_LENGTH: Final = struct.Struct("<Q")
+_LONGEST_GREETING: Final = 2**20
 _CONNECT_SECONDS: Final = 20
 
 
@@ -34,12 +38,13 @@ def connected(target: Target, *, check_versions: bool = True) -> Iterator[Any]:
     Raises
     ------
     ClusterError
-        Nothing answers; the certificates are not those of the cluster; or its packages are others.
+        Nothing answers, or something that is no scheduler; the certificates are not those of the
+        cluster; or its packages are others.
     """
     if target.warning:
         _LOG.warning("%s", target.warning)
     security = target.tls.security() if target.tls is not None else None
-    refuse_dead(target)
+    refuse_strangers(target, security)
     with _client(target, security) as client:
         if check_versions:
             refuse_other_versions(client)
@@ -54,22 +59,26 @@ def _say_where(target: Target, n_workers: int) -> None:
         _LOG.warning("tasks wait for the first worker")
 
 
-def refuse_dead(target: Target) -> None:
-    """Raise if nothing answers at an address, without Dask's patience.
+def refuse_strangers(target: Target, security: Any) -> None:
+    """Raise unless a Dask process answers at an address, and the two trust each other.
+
+    Dask itself waits for ever for what listens and speaks another language, such as a web server.
 
     Parameters
     ----------
     target
         Where to look.
+    security : distributed.Security or None
+        What to show and what to trust; None on plain connections.
 
     Raises
     ------
     ClusterError
-        The host has no address, or nothing listens there.
+        The host has no address, nothing listens there, or what listens is something else.
     """
     address = target.address
     try:
-        socket.create_connection((address.host, address.port), timeout=_ANSWER_SECONDS).close()
+        plain = socket.create_connection((address.host, address.port), timeout=_ANSWER_SECONDS)
     except OSError as error:
         reason = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
         raise ClusterError(
@@ -77,6 +86,83 @@ def refuse_dead(target: Target) -> None:
             hint=target.hint,
             address=str(address),
         ) from error
+    with plain:
+        plain.settimeout(_GREETING_SECONDS)
+        if security is None:
+            _refuse_other_words(address, _greeting(plain))
+        else:
+            _refuse_distrust(address, plain, security.get_connection_args("client")["ssl_context"])
+
+
+def _refuse_other_words(address: SchedulerAddress, heard: bytes | OSError) -> None:
+    reason = _unlike_dask(heard)
+    if reason is not None:
+        raise ClusterError(
+            f"what listens at {address} does not talk to plain connections: {reason}",
+            hint="Is it a tls:// scheduler, or no scheduler at all, or one that stands still?",
+            address=str(address),
+        )
+
+
+def _refuse_distrust(
+    address: SchedulerAddress, plain: socket.socket, context: ssl.SSLContext
+) -> None:
+    heard: bytes | OSError
+    shaken = False
+    try:
+        with context.wrap_socket(plain) as channel:
+            shaken = True
+            heard = _words(channel)  # who refuses our certificate says so only now
+    except OSError as error:
+        heard = error
+    reason = _unlike_dask(heard)
+    if reason is None:
+        return
+    foreign = isinstance(heard, bytes | TimeoutError)
+    if isinstance(heard, ssl.SSLCertVerificationError) or (shaken and not foreign):
+        raise ClusterError(
+            f"{address} and this machine do not trust each other's certificates: {reason}",
+            hint="Take the files that belong to this cluster: `mlfs cluster info` on the machine "
+            "it was started on names them.",
+            address=str(address),
+        )
+    raise ClusterError(
+        f"what listens at {address} does not talk TLS with this machine: {reason}",
+        hint="Is it a tcp:// scheduler, or no scheduler at all, or are these another's files?",
+        address=str(address),
+    )
+
+
+def _greeting(plain: socket.socket) -> bytes | OSError:
+    """The first bytes that are heard, or why none are.
+
+    A Dask process speaks first. Others wait to be spoken to: empty lines have a web server answer,
+    and a TLS server hang up; to Dask they are not yet the eight bytes that each message begins
+    with.
+    """
+    try:
+        plain.sendall(b"\r\n\r\n\r\n\n")
+        return _words(plain)
+    except OSError as error:
+        return error
+
+
+def _words(channel: socket.socket) -> bytes:
+    heard = b""
+    while len(heard) < _LENGTH.size and (more := channel.recv(_LENGTH.size - len(heard))):
+        heard += more
+    return heard
+
+
+def _unlike_dask(heard: bytes | OSError) -> str | None:
+    """Why that is no beginning of a Dask message, in words; None if it is one."""
+    if isinstance(heard, TimeoutError):
+        return f"no word for {_GREETING_SECONDS} s"
+    if isinstance(heard, OSError):
+        return str(heard)
+    if len(heard) == _LENGTH.size and _LENGTH.unpack(heard)[0] <= _LONGEST_GREETING:
+        return None
+    return f"it says {heard!r}" if heard else "it hung up"
 
 
 def _client(target: Target, security: Any) -> Any:
@@ -91,47 +177,8 @@ def _client(target: Target, security: Any) -> Any:
             name="mlfs",
         )
     except (OSError, TypeError, RuntimeError, ValueError) as error:
-        raise _refused(target.address, error, security) from error
-
-
-def _refused(address: SchedulerAddress, error: Exception, security: Any) -> ClusterError:
-    """What went wrong between two who could reach each other."""
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__) is not None:
-        causes.append(cause)
-    if security is None:
-        problem = f"what listens at {address} does not talk to plain connections: {causes[-1]}"
-        hint = "Is it a tls:// scheduler, or no scheduler at all?"
-    else:
-        # Dask says what its last try met, which need not be what the first one failed of.
-        context = security.get_connection_args("client")["ssl_context"]
-        shaken, told = _handshake(address, context)
-        if shaken or isinstance(told, ssl.SSLCertVerificationError):
-            problem = (
-                f"{address} and this machine do not trust each other's certificates: "
-                f"{told or causes[-1]}"
-            )
-            hint = (
-                "Take the files that belong to this cluster: `mlfs cluster info` on the machine it "
-                "was started on names them."
-            )
-        else:
-            problem = f"what listens at {address} does not talk TLS with this machine: {told}"
-            hint = "Is it a tcp:// scheduler, or no scheduler at all, or are these another's files?"
-    return ClusterError(problem, hint=hint, address=str(address))
-
-
-def _handshake(address: SchedulerAddress, context: ssl.SSLContext) -> tuple[bool, Exception | None]:
-    """Whether a bare TLS handshake succeeds on this side, and what went wrong then or after."""
-    shaken = False
-    try:
-        place = (address.host, address.port)
-        with (
-            socket.create_connection(place, timeout=_ANSWER_SECONDS) as plain,
-            context.wrap_socket(plain) as channel,
-        ):
-            shaken = True
-            channel.recv(1)  # who refuses our certificate says so after the handshake
-    except OSError as error:
-        return shaken, error
-    return shaken, None
+        raise ClusterError(
+            f"the scheduler at {target.address} did not take this client: {error}",
+            hint="Is it a scheduler, of the same version of Dask? Its log may say more.",
+            address=str(target.address),
+        ) from error
