@@ -24,12 +24,29 @@ def add_link(scheduler: Any) -> bool:
     """
     if not _has_dask_pages(scheduler):
         return False
-    from distributed.dashboard.scheduler import template_variables
-
-    pages = template_variables(scheduler)["pages"]  # one list for all pages, made once
+    pages = _pages(scheduler)
     if MOUNT not in pages:
         pages.append(MOUNT)
     return True
+
+
+def remove_link(scheduler: Any) -> None:
+    """Take the runs out of the menu again.
+
+    Parameters
+    ----------
+    scheduler : distributed.Scheduler
+        The scheduler.
+    """
+    if _has_dask_pages(scheduler) and MOUNT in (pages := _pages(scheduler)):
+        pages.remove(MOUNT)
+
+
+def _pages(scheduler: Any) -> list[str]:
+    from distributed.dashboard.scheduler import template_variables
+
+    pages: list[str] = template_variables(scheduler)["pages"]  # one list for all, made once
+    return pages
 
 
 def _has_dask_pages(scheduler: Any) -> bool:

@@ -57,6 +57,7 @@ class DashboardPlugin(SchedulerPlugin):
         from tornado.ioloop import PeriodicCallback
         from tornado.web import Application
 
+        self._scheduler = scheduler
         folders = served_folders(self.runs)
         self._watch = Watch(scheduler)
         self._board = Board(folders, self._watch)
@@ -67,7 +68,7 @@ class DashboardPlugin(SchedulerPlugin):
         # Before Dask's own, whose pattern for pages that are not there takes all that is left.
         self._applications.insert(0, self._application)
         self._collector = metrics.register(self._board)
-        self._sampling = PeriodicCallback(self._watch.sample, _SAMPLE_MILLISECONDS)
+        self._sampling = PeriodicCallback(self._sample, _SAMPLE_MILLISECONDS)
         self._sampling.start()
         self._board.warm_up()
         _warn_if_open(scheduler)
@@ -78,8 +79,19 @@ class DashboardPlugin(SchedulerPlugin):
         if self._application in self._applications:
             self._sampling.stop()
             self._applications.remove(self._application)
+            menu.remove_link(self._scheduler)
             metrics.unregister(self._collector)
             self._board.close()
+
+    async def _sample(self) -> None:
+        """Look at the workers; go with the pages once the plugin is unregistered.
+
+        Dask forgets a plugin without a word to it.
+        """
+        if self in self._scheduler.plugins.values():
+            self._watch.sample()
+        else:
+            await self.close()
 
     def log_event(self, topic: str, msg: Any) -> None:
         """Hear which workers are lost.

@@ -26,6 +26,12 @@ def test_a_scheduler_that_runs_gets_the_pages_once(tmp_path):
         assert len(pages.cluster.scheduler.http_application.applications) == before
         assert "here-0123456789" in pages.get("/mlfs").text
         assert pages.get("/status").text.count('href="mlfs"') == 1
+        client.unregister_scheduler_plugin(DashboardPlugin.name)
+        pages.until("/mlfs", lambda answer: answer.status == 404)
+        assert len(pages.cluster.scheduler.http_application.applications) == before - 1
+        assert 'href="mlfs"' not in pages.get("/status").text
+        client.register_plugin(DashboardPlugin([tmp_path]))
+        pages.until("/mlfs", lambda answer: "here-0123456789" in answer.text)
 
 
 def test_folders_are_told_by_argument_setting_or_environment(monkeypatch, tmp_path):
