@@ -137,14 +137,10 @@ def test_make_targets_exist() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_of_the_table_have_help_with_an_example(command: str) -> None:
-    program = [sys.executable, "-c", "from mlfs_dask.cli import main; main()"]
-    done = subprocess.run(
-        [*program, *command.split(), "--help"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "mlfs " + command in done.stdout
-    assert "--json" in done.stdout
+def test_commands_of_the_table_have_help_with_an_example(command: str, invoke) -> None:
+    said = invoke(*command.split(), "--help").stdout
+    assert "mlfs " + command in said
+    assert "--json" in said
 
 
 def test_table_and_map_are_not_empty_and_their_paths_exist() -> None:

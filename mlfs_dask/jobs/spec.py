@@ -16,7 +16,6 @@ from msgspec import Meta, Struct, field, to_builtins
 from mlfs_dask._typing import Conventions, Impute
 from mlfs_dask.jobs.compare_spec import Compare
 
-SCHEMA: Final = 1
 STORE_COSTS: Final = "store"
 """Value of ``data.costs`` that takes the costs the stores came with."""
 COST_KEYS: Final = {"uniform": ("low", "high"), "normal": ("mean", "std")}

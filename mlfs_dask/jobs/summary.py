@@ -227,24 +227,6 @@ def enough_features(points: Sequence[Point], metric: str) -> Enough | None:
     )
 
 
-def enough_of_run(run: Run) -> list[Enough]:
-    """How many features are enough, of every selector by every classifier and measure.
-
-    Parameters
-    ----------
-    run
-        A run with an evaluation; baselines are left out.
-    """
-    return [
-        found
-        for selectors in group_curves(curve_points(run)).values()
-        for selector, points in selectors.items()
-        if selector != BASELINE
-        for metric in metrics_of(run)
-        if (found := enough_features(points, metric)) is not None
-    ]
-
-
 def planted_truth(run: Run) -> list[Planted]:
     """What selections on all rows found of planted truths.
 

@@ -77,14 +77,6 @@ def line_blocks(path: Path, *, start_line: int = 1, unix_ends: bool = True) -> I
         line += n_lines
 
 
-def numbered_lines(block: Block) -> Iterator[tuple[int, bytes]]:
-    """Line numbers and lines of a block, stripped of blanks at both ends; empty lines left out."""
-    for number, line in enumerate(block.data.split(b"\n"), start=block.line):
-        text = line.strip()
-        if text:
-            yield number, text
-
-
 def check_file(path: Path) -> None:
     """Refuse a path that is no regular, non-empty file.
 

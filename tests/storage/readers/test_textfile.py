@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from mlfs_dask.errors import DataFileError, MachineError, NotFoundError
 from mlfs_dask.storage.readers import textfile
 from mlfs_dask.storage.readers.textfile import (
-    Block,
     check_file,
     line_blocks,
-    numbered_lines,
     read_whole,
     reading,
 )
@@ -103,11 +101,6 @@ def test_nul_byte_has_its_place(tmp_path):
     with pytest.raises(DataFileError, match="NUL byte") as caught:
         list(line_blocks(path))
     assert (caught.value.facts["line"], caught.value.facts["column"]) == (3, 3)
-
-
-def test_numbered_lines_leave_out_the_empty_ones():
-    block = Block(7, b"a\n\n  b \n\t\nc")
-    assert list(numbered_lines(block)) == [(7, b"a"), (9, b"b"), (11, b"c")]
 
 
 def test_whole_content_is_bounded(tmp_path):
