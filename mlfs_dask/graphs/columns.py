@@ -1,7 +1,7 @@
 """Numeric columns that stand for the features: one each, or one per category.
 
 A nominal feature of more than two values becomes a group of 0/1 columns, one per code that occurs;
-its numerators and denominators are summed over the group (METHODS G). Everything else is a column
+its numerators and denominators are summed over the group. Everything else is a column
 as it is stored, and then blocks are passed to kernels without a copy.
 """
 

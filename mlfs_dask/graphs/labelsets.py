@@ -1,4 +1,4 @@
-"""The collapsed road: a graph on rows, seen through its distinct label sets (DESIGN 6.1).
+"""The collapsed road: a graph on rows, seen through its distinct label sets.
 
 With codes c(i), f'Sf = a'Ja, where J holds the similarities of u label sets and a the sums of f
 per label set. One pass over the tiles makes a; J is made in tiles of 2,048 x 2,048 and multiplied

@@ -1,4 +1,4 @@
-"""The low-rank road: simple matching similarity by labels one at a time (DESIGN 6.2).
+"""The low-rank road: simple matching similarity by labels one at a time.
 
 Two samples agree on label l if both have it or neither has, so with p_l the sum of g over the rows
 that have l and t the sum over all rows::

@@ -1,4 +1,4 @@
-"""Similarities of rows by their features, exp(-|x - z|² / (2δ²)), strict (METHODS 1.2).
+"""Similarities of rows by their features, exp(-|x - z|² / (2δ²)), summed strictly in order.
 
 Squared distances are summed feature after feature, never taken from matrix products: equal rows are
 at distance 0. On 0/1 features they are popcounts, and the exponential is a table.

@@ -57,7 +57,7 @@ def _last_with_key(guess: float, key: float) -> float | None:
 def trace_ratio_increments(
     a: FloatArray, b: FloatArray, ratio: float, spread: float, out: FloatArray
 ) -> None:
-    """Increase of sum(a) / sum(b) by each candidate (METHODS 3.2, eq. (9)).
+    """Increase of sum(a) / sum(b) by each candidate (paper B, eq. (9)).
 
     Parameters
     ----------

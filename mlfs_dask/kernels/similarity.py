@@ -1,4 +1,4 @@
-"""Similarities of label sets from packed words (METHODS 1.2, 3.1).
+"""Similarities of label sets from packed words.
 
 Two label sets a, b differ in h labels and have s = |a| + |b| labels together. Everything needed is
 a function of (s, h)::

@@ -1,4 +1,4 @@
-"""The unsquared reading of MLLAP's criterion, one request per choice (METHODS 3.2)."""
+"""The unsquared reading of MLLAP's criterion, one request per choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base learners in plain loops, from METHODS 14 and the textbook."""
+"""Base learners in plain loops, from the textbook."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""BRkNN in plain loops, from METHODS 12 and F 2."""
+"""BRkNN in plain loops, from the papers and Mulan's documentation."""
 
 import math
 from fractions import Fraction

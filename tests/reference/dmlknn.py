@@ -1,4 +1,4 @@
-"""DML-kNN in plain loops, from METHODS 11."""
+"""DML-kNN in plain loops, from the paper."""
 
 from reference.neighbors import nearest
 

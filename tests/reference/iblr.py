@@ -1,4 +1,4 @@
-"""IBLR-ML and IBLR-ML+ in plain loops, from METHODS 13 and G."""
+"""IBLR-ML and IBLR-ML+ in plain loops, from the paper."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""PMU and MDMR in plain loops, from METHODS 6 and 7.6; for at most 60 rows."""
+"""PMU and MDMR in plain loops, from the papers; for at most 60 rows."""
 
 import math
 from collections import Counter

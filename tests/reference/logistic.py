@@ -1,4 +1,4 @@
-"""Logistic regression with a ridge on standardised inputs, in plain loops, from METHODS 13, 14."""
+"""Logistic regression with a ridge on standardised inputs, in plain loops, from the textbook."""
 
 import math
 

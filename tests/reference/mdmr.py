@@ -1,4 +1,4 @@
-"""MDMR in plain loops, from METHODS 7.6; for at most 60 rows."""
+"""MDMR in plain loops, from the paper; for at most 60 rows."""
 
 from reference.information import codes_of, conditional, greedy, information
 

@@ -1,4 +1,4 @@
-"""Plain twins of the measures: METHODS 17, F 4-6 and G "Conventions", row by row, in loops.
+"""Plain twins of the measures: row by row, in loops, by all conventions.
 
 Every function returns (value, n_scored), the value None where nothing is left to average.
 """

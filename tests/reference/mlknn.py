@@ -1,4 +1,4 @@
-"""ML-kNN in plain loops, from METHODS 10 and G."""
+"""ML-kNN in plain loops, from the paper."""
 
 from reference.neighbors import nearest
 

@@ -1,4 +1,4 @@
-"""MLLAP in plain loops, from METHODS 3 and G; for at most 60 rows."""
+"""MLLAP in plain loops, from the paper; for at most 60 rows."""
 
 import math
 

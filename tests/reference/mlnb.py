@@ -1,4 +1,4 @@
-"""MLNB in plain loops, from METHODS 5; for at most 60 rows."""
+"""MLNB in plain loops, from the paper; for at most 60 rows."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Nearest neighbours in plain loops, from METHODS 9 and G (missing values, nominal features)."""
+"""Nearest neighbours in plain loops, missing values and nominal features included."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""nrs-cost in plain loops, from METHODS 8 and part G; for at most 60 rows.
+"""nrs-cost in plain loops, from paper E; for at most 60 rows.
 
 Missing values are NaN. Sets are sets, every neighbourhood is made anew for every set of features.
 """
@@ -41,7 +41,7 @@ def radii(X, divisor, radius=None):
 
 @dataclass
 class Table:
-    """Rows, labels and radii; the questions of METHODS 8.1 and 8.2."""
+    """Rows, labels and radii; questions about neighbourhoods and regions."""
 
     X: object
     Y: object

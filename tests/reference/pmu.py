@@ -1,4 +1,4 @@
-"""PMU in plain loops, from METHODS 6; for at most 60 rows."""
+"""PMU in plain loops, from the paper; for at most 60 rows."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""Relief in plain loops, from METHODS 1.5, 1.6 and G; for at most 60 rows."""
+"""Relief in plain loops, from the papers; for at most 60 rows."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""SPEC in plain loops, from METHODS 1.1, 1.2 and G; for at most 60 rows."""
+"""SPEC in plain loops, from the paper; for at most 60 rows."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Plain twins of the tests of significance: METHODS 19, written in loops.
+"""Plain twins of the tests of significance: written in loops.
 
 Tables are lists of rows; methods are numbered.
 """

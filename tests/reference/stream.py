@@ -1,4 +1,4 @@
-"""Online selection of paper D and OFS-A3M in plain loops, from METHODS 7 and G; at most 60 rows."""
+"""Online selection of paper D and OFS-A3M in plain loops, from the papers; at most 60 rows."""
 
 import math
 

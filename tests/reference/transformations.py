@@ -1,4 +1,4 @@
-"""br, lp, rakel and clr in plain loops, from METHODS 14, 15, 16 and G.
+"""br, lp, rakel and clr in plain loops, from the papers.
 
 ``learn(rows, classes)`` gives a function of a row that returns {class: probability}.
 """

@@ -85,7 +85,7 @@ def test_unsquared_is_refused_where_it_would_take_hours():
 
 
 def test_equal_spreads_give_the_laplacian_order():
-    # METHODS 3.2: with equal b the greedy order is that of a / b.
+    # With equal b the greedy order is that of a / b.
     a = np.array([3.0, 1.0, 2.0, 1.0, 5.0])
     engine = TraceRatioEngine(5, np.zeros(5, dtype=bool))
     steps = list(drive(engine, lambda request: (a, np.ones(5))))

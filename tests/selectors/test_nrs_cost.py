@@ -24,7 +24,7 @@ from reference.executors import Shuffled
 from reference.nrs_cost import Table, radii, reduct, significances
 from reference.tables import tables_with_categories
 
-# METHODS 8.6: a table for which every statement of the paper's example holds.
+# Paper E: a table for which every statement of the paper's example holds.
 _ = np.nan
 EXAMPLE_X = np.array(
     [

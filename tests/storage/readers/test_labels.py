@@ -1,4 +1,4 @@
-"""The order in which the labels of an ARFF file are looked for (DESIGN 3)."""
+"""The order in which the labels of an ARFF file are looked for."""
 
 from pathlib import Path
 
