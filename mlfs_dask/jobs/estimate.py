@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from mlfs_dask.jobs.model_costs import model_seconds, n_models
+from mlfs_dask.jobs.model_costs import models_seconds, n_models
 from mlfs_dask.jobs.rows import counts_of, injects_missing, says_counts
 from mlfs_dask.jobs.spec import Job, Method, Prefilter
 from mlfs_dask.jobs.units import Unit
@@ -111,13 +111,13 @@ def _judge_seconds(job: Job, unit: Unit, sizes: Sizes, rows: int) -> float:
     test = max(1, sizes.n_samples - rows)
     per_problem = unit.needs and job.selects[unit.selector].method in _PER_PROBLEM
     curves = sizes.n_labels if per_problem and method.method not in _EACH_HAS_FEATURES else 1
-    models = n_models(method.method, method.params, sizes.n_labels)
     if method.method == "mlnb":
         per_row = sizes.n_features * sizes.n_labels
         return curves * sizes.n_samples * per_row / _DENSITIES_PER_SECOND
-    if models > 0:
-        each = model_seconds(method.method, method.params, (rows, test), widths)
-        return curves * models * each
+    if n_models(method.method, method.params, sizes.n_labels) > 0:
+        stored = min(1.0, sizes.cells / max(1, sizes.n_samples * sizes.n_features))
+        shape = sizes.n_labels, (rows, test), widths, stored
+        return curves * models_seconds(method.method, method.params, *shape)
     return curves * _neighbour_seconds(sizes, rows, sizes.n_samples, len(widths))
 
 
