@@ -113,12 +113,13 @@ def results(folder):
 
 
 def interrupted(order, count):
-    """The run of an order that was interrupted over and over until it was done."""
+    """The run of an order that was interrupted after so many events, twice as many, and so on."""
     try:
         return run_job(Order(**order, progress=InterruptAt(count)))
     except RunInterruptedError:
         (folder,) = all_runs(order["runs"])
     while True:
+        count *= 2
         try:
             return resume_run(folder, progress=InterruptAt(count))
         except RunInterruptedError:

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from mlfs_dask.errors import InputError
 from mlfs_dask.selectors.baselines import ChiSquared, MutualInformation, Variance
 from mlfs_dask.selectors.laplacian import LaplacianScore
 from mlfs_dask.selectors.mddm import MDDM
@@ -25,8 +26,8 @@ from mlfs_dask.selectors.relief_wrapper import ReliefWrapper
 from mlfs_dask.selectors.spec import SPEC
 from mlfs_dask.selectors.spec_wrapper import SPECWrapper
 
-CODES = "the check's target is a vector of class codes 0, 1, 2; labels are columns of 0 and 1"
-EXPECTED = dict.fromkeys(
+# Their target is a vector of class codes 0, 1, 2; labels are columns of 0 and 1.
+EXPECTED = frozenset(
     [
         "check_fit_score_takes_y",
         "check_estimators_overwrite_params",
@@ -46,8 +47,7 @@ EXPECTED = dict.fromkeys(
         "check_fit2d_1feature",
         "check_dict_unchanged",
         "check_fit2d_predict1d",
-    ],
-    CODES,
+    ]
 )
 
 
@@ -147,11 +147,16 @@ class OFSA3MOnClasses(StreamOnClasses, OFSA3M):
     [
         *(SPEC(), MLLAP(), PMU(), MDMR(), MLReliefF(), NRSCost(), NRSStream()),
         *(OFSA3M(random_state=0), MLNB(n_generations=3)),
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED,
+    ]
 )
 def test_estimator_checks(estimator, check):
-    check(estimator)
+    if check.func.__name__ not in EXPECTED:
+        check(estimator)
+        return
+    # Not by marks: for these pytest looks up the source of every line of each traceback, which
+    # takes longer than all the checks.
+    with pytest.raises((InputError, AssertionError)):
+        check(estimator)
 
 
 MORE_FEATURES = "check_n_features_in_after_fitting"
