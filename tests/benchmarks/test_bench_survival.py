@@ -1,4 +1,5 @@
-"""What the loss of a worker costs, and what a long job leaves in the scheduler's memory."""
+"""What jobs on a cluster wait for: their submission, other jobs, the loss of a worker; and what a
+long one leaves in the scheduler's memory."""
 
 import time
 
@@ -14,15 +15,17 @@ from clusters import (
     owner_pid,
     state,
     submit,
-    the_run,
     wait_until,
 )
 from mlfs_dask import registry
+from mlfs_dask.jobs.rundir import find_run
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 MOST_GROWTH = 10 * 2**20
+MOST_TO_SUBMIT = 3.0
+MOST_BEHIND_ANOTHER = 60.0
 JOB = TINY_JOB.replace('method = "mllap"', 'method = "toy-online"\ndelay = DELAY')
 
 
@@ -41,12 +44,47 @@ def cluster(tmp_path, monkeypatch):
     registry.names.cache_clear()
 
 
-def submitted(cluster, tmp_path, delay, repeats):
-    path = tmp_path / "tiny.toml"
+def submitted(cluster, tmp_path, delay, repeats, name="tiny"):
+    """Selections by the toy take 8 times the delay; there are 3 a repeat, and one on all rows."""
+    path = tmp_path / f"{name}.toml"
     text = JOB.replace("DELAY", str(delay)).replace("repeats = 2", f"repeats = {repeats}")
-    path.write_text(text)
-    submit(cluster, path, tmp_path)
-    return the_run(tmp_path)
+    path.write_text(text.replace('"tiny"', f'"{name}"', 1))
+    return find_run(submit(cluster, path, tmp_path)["run"], tmp_path / "runs")
+
+
+def bounded(side_by_side, what, seconds, most):
+    """A row; times of a whole run of the benchmarks count, others don't."""
+    met = seconds <= most if side_by_side.full else None
+    asked = f"at most {most:g} s"
+    side_by_side.rows.append(Row(what, show_seconds(seconds), "", "", "", asked, met))
+
+
+def test_until_a_job_is_submitted(side_by_side: SideBySide, cluster, tmp_path) -> None:
+    seconds = []
+    for number in range(side_by_side.size(full=5, quick=1)):
+        begun = time.monotonic()
+        folder = submitted(cluster, tmp_path, delay=0.0, repeats=1, name=f"job{number}")
+        seconds.append(time.monotonic() - begun)
+        wait_until(lambda folder=folder: state(folder) == "done")
+    middle = sorted(seconds)[len(seconds) // 2]
+    what = "from `mlfs submit` to its end, the job checked, the cluster started before"
+    bounded(side_by_side, what, middle, MOST_TO_SUBMIT)
+
+
+def test_a_short_job_behind_a_long_one(side_by_side: SideBySide, cluster, tmp_path) -> None:
+    """As many coordinators as threads: the short one's tasks go first all the same."""
+    long_delay = side_by_side.size(full=75, quick=20) / 100
+    long = submitted(cluster, tmp_path, delay=long_delay, repeats=33, name="long")
+    wait_until(lambda: len(events(long, "unit")) > 3)
+    begun = time.monotonic()
+    short_delay = side_by_side.size(full=30, quick=5) / 100
+    short = submitted(cluster, tmp_path, delay=short_delay, repeats=1, name="short")
+    wait_until(lambda: state(short) == "done")
+    took = time.monotonic() - begun
+    assert state(long) == "running"
+    assert len(events(long, "unit")) < 33 * 15
+    what = "from the submission of a job of 10 s behind one of 5 minutes to its end, two workers"
+    bounded(side_by_side, what, took, MOST_BEHIND_ANOTHER)
 
 
 def n_events(folder):

@@ -1,6 +1,5 @@
 """Several jobs on one cluster: short ones first, priorities, a limit on tasks."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -186,22 +185,6 @@ def test_only_the_coordinator_submits_from_within_a_task():
 
 def ended(folder):
     return state(folder) == "done"
-
-
-@pytest.mark.slow
-def test_a_short_job_behind_a_long_one(cluster, tmp_path):
-    """Of 10 s behind one of 5 minutes, on two workers, with as many coordinators as threads."""
-    for _ in range(2):
-        cluster.add_worker()
-    long = submitted(cluster, job(tmp_path, "long", delay=0.75, repeats=33), tmp_path)
-    wait_until(lambda: len(events(long, "unit")) > 3)
-    begun = time.monotonic()
-    short = submitted(cluster, job(tmp_path, "short", delay=0.3), tmp_path)
-    wait_until(lambda: ended(short), seconds=120)
-    took = time.monotonic() - begun
-    assert not ended(long)
-    assert len(events(long, "unit")) < 33 * 15
-    print(f"the short job ended after {took:.1f} s")
 
 
 @pytest.mark.slow
