@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mlfs_dask._typing import AnyArray, FloatArray
+from mlfs_dask._typing import AnyArray, ByteArray, FloatArray
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.kernels.affinity import add_distances, exponentials, packed_affinities
 from mlfs_dask.kernels.bits import bit_layout, pack_csr, pack_dense
@@ -145,14 +145,9 @@ class FeatureAffinity:
         """Pack 0/1 rows; others are scaled when they are asked for."""
         if not self.rule.packed:
             return PreparedRows(block)
-        d = block.shape[1]
-        layout = bit_layout(self.rule.order, np.array([len(self.rule.order)]), d)
-        if sp.issparse(block):
-            packed = pack_csr(block.data, block.indices, block.indptr, layout)
-        else:
-            packed = pack_dense(block, layout)
-        words = np.zeros((len(packed), max(1, -(-layout.n_bytes // 8)) * 8), dtype=np.uint8)
-        words[:, : layout.n_bytes] = packed
+        packed = pack_rows(block, self.rule)
+        words = np.zeros((len(packed), max(1, -(-packed.shape[1] // 8)) * 8), dtype=np.uint8)
+        words[:, : packed.shape[1]] = packed
         wide = words.view(np.uint64)
         return PreparedRows(block, wide, np.ascontiguousarray(wide.T))
 
@@ -179,6 +174,26 @@ class FeatureAffinity:
             how = self.rule.how[start : start + _FEATURE_BLOCK]
             add_distances(a, begin, end, b, how, out)
         exponentials(out, end - begin, n_right, self.rate)
+
+
+def pack_rows(block: Block, rule: DistanceRule) -> ByteArray:
+    """The 0/1 features that count, as bits.
+
+    Parameters
+    ----------
+    block : ndarray or CSR matrix
+        Rows.
+    rule
+        A packed one.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n_rows, n_bytes)
+    """
+    layout = bit_layout(rule.order, np.array([len(rule.order)]), block.shape[1])
+    if sp.issparse(block):
+        return pack_csr(block.data, block.indices, block.indptr, layout)
+    return pack_dense(block, layout)
 
 
 def _scale(block: Block, part: DistanceRule) -> FloatArray:

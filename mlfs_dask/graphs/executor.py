@@ -11,12 +11,15 @@ import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any, Final, Protocol
 
 from mlfs_dask.errors import InputError
+
+_MOST_TOGETHER: Final = 8
 
 
 class Executor(Protocol):
@@ -74,7 +77,6 @@ class InProcess:
             yield from _ordered(
                 (pool.submit(_call, function, item, *common) for item in items),
                 window=2 * self.n_workers,
-                discard=lambda future: future.cancel(),
             )
 
     def share(self, value: Any) -> Any:
@@ -106,39 +108,64 @@ class OnCluster:
     def map(
         self, function: Callable[..., Any], items: Sequence[Any], *common: Any
     ) -> Iterator[Any]:
-        """Yield ``function(item, *common)`` for every item, in order."""
-        futures = self._submit_all(function, items, common)
-        yield from _ordered(futures, window=3 * self.n_workers, discard=_release)
+        """Yield ``function(item, *common)`` for every item, in order.
+
+        Tasks are sent and results are fetched several at a time: the scheduler's part of a message
+        costs as much as a short task.
+        """
+        prefix, window = _prefix(function), 4 * self.n_workers
+        alive: deque[Any] = deque()
+        left, sent = iter(items), 0
+        try:
+            while sent < len(items) or alive:
+                if len(alive) <= window // 2:
+                    some = list(islice(left, window - len(alive)))
+                    alive.extend(self._submit(function, some, common, prefix, sent))
+                    sent += len(some)
+                yield from self._fetch(alive)
+        finally:
+            for future in alive:
+                future.cancel()
+
+    def _fetch(self, alive: deque[Any]) -> list[Any]:
+        """Results of the first futures, in one message; others are at work meanwhile."""
+        first = [
+            alive[index] for index in range(min(2 * self.n_workers, _MOST_TOGETHER, len(alive)))
+        ]
+        results: list[Any] = self._client.gather(first)
+        for future in first:
+            alive.popleft()
+            future.release()
+        return results
 
     def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
         """Return futures; what a lost worker held is computed again by those that are left."""
-        return list(self._submit_all(function, items, common))
-
-    def _submit_all(
-        self, function: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...]
-    ) -> Iterator[Any]:
-        # A name per call: two maps with equal arguments over a store that changed in between must
-        # not share results, and tasks read well on Dask's dashboard.
-        prefix = f"{getattr(function, '__name__', 'task').strip('_')}-{uuid.uuid4().hex[:12]}"
-        for index, item in enumerate(items):
-            yield self._submit(function, item, common, key=f"{prefix}-{index}")
+        return self._submit(function, items, common, _prefix(function), 0)
 
     def _submit(
-        self, function: Callable[..., Any], item: Any, common: tuple[Any, ...], *, key: str
-    ) -> Any:
-        dependency = getattr(item, "dependency", None)
-        if dependency is None:
-            return self._client.submit(_call, function, item, *common, key=key, **self._options)
+        self,
+        function: Callable[..., Any],
+        items: Sequence[Any],
+        common: tuple[Any, ...],
+        prefix: str,
+        first: int,
+    ) -> list[Any]:
+        count = len(items)
+        if count == 0:
+            return []
         # Dask resolves futures among the arguments, not inside objects: send it beside the item.
-        return self._client.submit(
+        dependencies = [getattr(item, "dependency", None) for item in items]
+        pairs = zip(items, dependencies, strict=True)
+        futures: list[Any] = self._client.map(
             _call_with_dependency,
-            function,
-            dependency,
-            item.detached(),
-            *common,
-            key=key,
+            [function] * count,
+            dependencies,
+            [item if dependency is None else item.detached() for item, dependency in pairs],
+            *([value] * count for value in common),
+            key=[f"{prefix}-{first + index}" for index in range(count)],
             **self._options,
         )
+        return futures
 
     def share(self, value: Any) -> Any:
         """Scatter the value once; workers fetch it from each other."""
@@ -195,34 +222,28 @@ def get_executor() -> Executor:
     return InProcess()
 
 
-def _ordered(
-    futures: Iterable[Any], *, window: int, discard: Callable[[Any], Any]
-) -> Iterator[Any]:
+def _prefix(function: Callable[..., Any]) -> str:
+    """A name per call.
+
+    Two maps with equal arguments over a store that changed in between must not share results, and
+    tasks read well on Dask's dashboard.
+    """
+    return f"{getattr(function, '__name__', 'task').strip('_')}-{uuid.uuid4().hex[:12]}"
+
+
+def _ordered(futures: Iterable[Future[Any]], *, window: int) -> Iterator[Any]:
     """Results in order of submission with at most ``window`` futures alive."""
-    alive: deque[Any] = deque()
-    source = iter(futures)
+    alive: deque[Future[Any]] = deque()
     try:
-        for future in source:
+        for future in futures:
             alive.append(future)
             if len(alive) >= window:
-                yield _result(alive.popleft())
+                yield alive.popleft().result()
         while alive:
-            yield _result(alive.popleft())
+            yield alive.popleft().result()
     finally:
         for future in alive:
-            discard(future)
-
-
-def _result(future: Any) -> Any:
-    result = future.result()
-    release = getattr(future, "release", None)
-    if release is not None:
-        release()
-    return result
-
-
-def _release(future: Any) -> None:
-    future.cancel()
+            future.cancel()
 
 
 def _resolve(item: Any) -> Any:
@@ -248,4 +269,4 @@ def _call(function: Callable[..., Any], item: Any, *common: Any) -> Any:
 def _call_with_dependency(
     function: Callable[..., Any], dependency: Any, item: Any, *common: Any
 ) -> Any:
-    return function(item.attached(dependency), *common)
+    return function(item if dependency is None else item.attached(dependency), *common)

@@ -50,7 +50,7 @@ PREPARED_BYTES = 256 * 2**20
 """Training rows are prepared once and shared if that takes no more."""
 SPARSE_SHARE = 1 / 16
 """CSR rows that store no more than this share of their cells are compared by stored cells."""
-_ROWS, _STREAMED_ROWS = 512, 1024  # queries per task
+_ROWS, _MANY_ROWS = 512, 1024  # queries per task
 
 Finish: TypeAlias = Callable[..., Any]
 Road: TypeAlias = Literal["popcount", "postings", "dense"]
@@ -181,8 +181,7 @@ class NeighborSearch:
         block, result
             In row order.
         """
-        n_workers = self.executor.n_workers
-        blocks = query_blocks(self._tile_offsets, n_workers, streamed=self._streamed)
+        blocks = self._blocks(self._tile_offsets)
         results = self.executor.map(task, blocks, self._plan, self._train, *shared)
         yield from zip(blocks, results, strict=True)
 
@@ -211,11 +210,16 @@ class NeighborSearch:
     def _run(
         self, offsets: IntArray, rows: Any, task: tuple[bool, int], finish: Finish, *shared: Any
     ) -> Iterator[tuple[QueryBlock, Any]]:
-        blocks = query_blocks(offsets, self.executor.n_workers, streamed=self._streamed)
+        blocks = self._blocks(offsets)
         results = self.executor.map(
             search_block, blocks, self._plan, self._train, rows, task, finish, *shared
         )
         yield from zip(blocks, results, strict=True)
+
+    def _blocks(self, offsets: IntArray) -> list[QueryBlock]:
+        packed = self.road == "popcount"
+        n_workers = self.executor.n_workers
+        return query_blocks(offsets, n_workers, streamed=self._streamed, packed=packed)
 
     def _stored(self, train: Source) -> int | None:
         """Number of stored cells, if they are few."""
@@ -315,7 +319,12 @@ def whole_lists(found: Found, block: QueryBlock) -> Found:
 
 
 def query_blocks(
-    offsets: IntArray, n_workers: int, *, streamed: bool, most: int = _STREAMED_ROWS
+    offsets: IntArray,
+    n_workers: int,
+    *,
+    streamed: bool,
+    packed: bool = False,
+    most: int = _MANY_ROWS,
 ) -> list[QueryBlock]:
     """Cut the rows of a source into blocks for tasks; a block lies inside one tile.
 
@@ -327,6 +336,8 @@ def query_blocks(
         Blocks are made small enough to keep them all busy.
     streamed
         Every task prepares the training rows anew: larger blocks pay.
+    packed
+        Distances are small integers: those of more rows stay near the core.
     most
         Rows of a block at most.
 
@@ -336,10 +347,10 @@ def query_blocks(
     >>> [(block.first, block.last, block.tile, block.begin) for block in blocks]
     [(0, 100, 0, 0), (100, 150, 1, 0)]
     """
-    rows = _STREAMED_ROWS
+    rows = _MANY_ROWS if streamed or packed else _ROWS
     if not streamed:
         share = -(-int(offsets[-1]) // (4 * n_workers))
-        rows = min(_ROWS, max(8 * GROUP, -(-share // GROUP) * GROUP))
+        rows = min(rows, max(8 * GROUP, -(-share // GROUP) * GROUP))
     rows = min(rows, most)
     bounds = enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
     return [

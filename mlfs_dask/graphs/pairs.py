@@ -2,7 +2,7 @@
 
 Each unordered pair of tiles is one task, the diagonal ones among them::
 
-        tile 0  tile 1  tile 2        W_IJ is made in strips of 512 rows and multiplied by blocks
+        tile 0  tile 1  tile 2        W_IJ is made in strips of 64 rows and multiplied by blocks
     0   (0,0)   (0,1)   (0,2)         of 256 columns: g_I'W_IJ g_J, once for I = J, twice for
     1           (1,1)   (1,2)         I < J. Its row and column sums are the degrees.
     2                   (2,2)
@@ -34,7 +34,8 @@ from mlfs_dask.kernels.spectral import (
     zero_moments,
 )
 
-STRIP = 512
+# 2 MiB of similarities at tiles of 4,096 rows: they stay near the core, whatever others compute.
+STRIP = 64
 _EDGE = 64
 
 
