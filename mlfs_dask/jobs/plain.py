@@ -47,6 +47,8 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "t": (_LITTLE, _MANY),
     "threshold": (0, 1),
 }
+_OF_METHODS: Final[dict[tuple[str, str], tuple[float, float]]] = {("spec", "phi"): (1, 3)}
+"""Wider ranges of single methods."""
 # A whole number counts features, any other is a share of them.
 _COUNT_OR_SHARE: Final = "n_features_to_select"
 # Words that go or do not go with values of other parameters.
@@ -75,7 +77,7 @@ def are_plain(kind: registry.Kind, method: str, params: Mapping[str, Any]) -> bo
     said = declared(kind, method)
     if said.takes_missing is None:
         return False
-    return all(_is_plain(said.options[name], value) for name, value in params.items())
+    return all(_is_plain(method, said.options[name], value) for name, value in params.items())
 
 
 def plain_choices(option: Option) -> list[Any]:
@@ -99,28 +101,28 @@ def plain_choices(option: Option) -> list[Any]:
     return [*words, *([False, True] if bool in members else [])]
 
 
-def plain_range(option: Option, *, whole: bool) -> tuple[float, float] | None:
+def plain_range(method: str, option: Option, *, whole: bool) -> tuple[float, float] | None:
     """The least and the largest number that are plain for a parameter; None if none is.
 
     Parameters
     ----------
-    option
-        The parameter.
+    method, option
+        The parameter and whose it is.
     whole
         Whether whole numbers are meant, or others.
     """
     if option.name == _COUNT_OR_SHARE:
         return (1, _MANY) if whole else (_LITTLE, 1)
-    return _RANGES.get(option.name)
+    return _OF_METHODS.get((method, option.name), _RANGES.get(option.name))
 
 
-def _is_plain(option: Option, value: Any) -> bool:
+def _is_plain(method: str, option: Option, value: Any) -> bool:
     if value is None or isinstance(value, (bool, str)):
         plain = [option.default, *plain_choices(option)]
         return any(type(value) is type(known) and value == known for known in plain)
     if not isinstance(value, (int, float)):
         return False
-    bounds = plain_range(option, whole=isinstance(value, int))
+    bounds = plain_range(method, option, whole=isinstance(value, int))
     return bounds is not None and bounds[0] <= value <= bounds[1]
 
 

@@ -47,9 +47,9 @@ def test_the_rule_for_missing_values_is_that_of_the_tags(kind, method):
             assert takes_missing(kind, method, params) == tags.input_tags.allow_nan
 
 
-def plain_values(option: Option):
+def plain_values(method: str, option: Option):
     choices = [st.sampled_from([option.default, *plain_choices(option)])]
-    whole, other = (plain_range(option, whole=each) for each in (True, False))
+    whole, other = (plain_range(method, option, whole=each) for each in (True, False))
     if whole is not None:
         choices.append(st.integers(math.ceil(whole[0]), math.floor(whole[1])))
     if other is not None and "float" in str(option.hint):
@@ -61,7 +61,7 @@ def plain_values(option: Option):
 def test_plain_values_are_those_that_no_method_refuses(data):
     kind, method = data.draw(st.sampled_from(METHODS))
     options = declared(kind, method).options
-    values = {name: plain_values(option) for name, option in options.items()}
+    values = {name: plain_values(method, option) for name, option in options.items()}
     params = data.draw(st.fixed_dictionaries({}, optional=values))
     params = {
         name: value if value is None else options[name].convert(value)
@@ -78,6 +78,7 @@ def test_plain_values_are_those_that_no_method_refuses(data):
         ("classifiers", "mlknn", {"smoothing": float("nan")}),
         ("classifiers", "br", {"base_params": {"C": 1.0}}),
         ("selectors", "spec", {"phi": 4}),
+        ("selectors", "spec-wrapper", {"phi": 3}),
         ("selectors", "spec", {"road": "collapsed", "similarity": "rbf-features"}),
         ("selectors", "mddm", {"n_features_to_select": 1.5}),
         ("selectors", "mddm", {"n_features_to_select": True}),
