@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Collection
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 import click
@@ -14,7 +15,7 @@ _Registered: TypeAlias = Literal["selectors", "classifiers"]
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(_KINDS), required=False)
+@click.argument("kind", metavar=f"[{'|'.join(_KINDS)}]", required=False)
 @click.argument("name", required=False)
 @json_option
 def methods(kind: str | None, name: str | None, as_json: bool) -> None:
@@ -23,8 +24,11 @@ def methods(kind: str | None, name: str | None, as_json: bool) -> None:
     \b
     Example:
       mlfs methods selectors
-      mlfs methods selectors spec
+      mlfs methods spec
+      mlfs methods selectors mlnb
     """
+    if kind is not None and kind not in _KINDS:
+        kind, name = _kind_of(kind, name), kind
     if kind is not None and name is not None:
         facts = _describe(kind, name)
         print_json(facts) if as_json else _print_method(facts)
@@ -36,6 +40,28 @@ def methods(kind: str | None, name: str | None, as_json: bool) -> None:
     for position, (each, found) in enumerate(listed.items()):
         click.echo(("\n" if position else "") + f"{each}:")
         print_table([(f"  {m['name']}", m["summary"]) for m in found], ("  name", "summary"))
+
+
+def _kind_of(name: str, further: str | None) -> str:
+    """The kind that has a method of this name, given in its place."""
+    from mlfs_dask import registry
+    from mlfs_dask.evaluate.metrics import METRICS
+    from mlfs_dask.evaluate.stats import TESTS
+
+    known: dict[str, Collection[str]] = {
+        "selectors": registry.names("selectors"),
+        "classifiers": registry.names("classifiers"),
+        "metrics": METRICS,
+        "tests": TESTS,
+    }
+    having = [kind for kind, names in known.items() if name in names]
+    if len(having) == 1 and further is None:
+        return having[0]
+    if having:
+        expected = " or ".join(f"'mlfs methods {kind} {name}'" for kind in having)
+    else:
+        expected = f"one of {', '.join(map(repr, _KINDS))}, or a method's name"
+    raise click.BadParameter(f"{name!r}: expected {expected}", param_hint="KIND")
 
 
 def _list(kind: str) -> list[dict[str, str]]:

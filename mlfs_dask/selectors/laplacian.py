@@ -36,6 +36,11 @@ from mlfs_dask.selectors.base import BaseSelector, labels_of
 class LaplacianScore(BaseSelector):
     """Rank features by how little they vary between neighbours, beside their whole variance.
 
+        L_r = sum over i, j of S_ij (f_ir - f_jr)² / sum over i of D_ii (f_ir - u_r)²
+
+    with similarities S of the rows, degrees D_ii = sum over j of S_ij, and u_r the mean of the
+    feature weighted by them. Smaller is better.
+
     Parameters
     ----------
     weights : {"heat", "supervised"}
@@ -56,14 +61,13 @@ class LaplacianScore(BaseSelector):
         Number or share of features that `transform` keeps; default all.
     tile : int
         Rows per tile for input in memory.
-    random_state : int, SeedSequence or Generator, optional
+    random_state : int or SeedSequence, optional
         Seed of the pairs of ``"median"``.
 
     Attributes
     ----------
     scores_ : ndarray of float64, shape (n_features,)
-        sum over i, j of (f_i - f_j)² S_ij / sum of D_ii (f_i - u)²; infinite for constant features
-        and for those that vary on isolated rows only. Smaller is better.
+        L; infinite for constant features and for those that vary on isolated rows only.
     t_ : float or None
         t used.
     n_edges_ : int or None

@@ -35,6 +35,17 @@ from mlfs_dask.selectors.base import BaseSelector, labels_of
 class MDDM(BaseSelector):
     """Rank features by their part in the projections that depend most on the labels.
 
+    With G = X_c'Y_c, the products of centred features and labels, projections P maximize the trace
+    of P' G G' P, the dependence on the labels. A feature scores its share of them:
+
+        score_j = sum over t of λ_t P_jt²        of all eigenvalues λ_t and eigenvectors P_t
+
+        proj    P'P = I                          it equals  sum over labels l of G_jl²
+        spc     P' B P = I                       it equals  sum over labels l of (B^(-1) G)_jl²
+                B = μ X_c'X_c + (1 - μ) I
+
+    Larger is better.
+
     Parameters
     ----------
     constraint : {"spc", "proj"}
@@ -58,18 +69,16 @@ class MDDM(BaseSelector):
     Attributes
     ----------
     scores_ : ndarray of float64, shape (n_features,)
-        ``proj``: sum over labels of G_jl², G = X_c'Y_c; ``spc``: the same of B^(-1) G with
-        B = μ X_c'X_c + (1 - μ) I; 0 for constant features. Higher is better. With ``"eigorder"``
-        the eigenvalue at the feature's position.
+        0 for constant features. With ``"eigorder"`` the eigenvalue at the feature's position.
     n_solver_steps_ : int
         Products with B; 0 for ``"proj"``.
 
     Notes
     -----
-    The formula is score_j = sum of λ_t P_jt² over the eigenvectors, which equals the squared row
-    norms above. A nominal feature of more than two values counts as a group of 0/1 columns whose
-    scores are summed. Cost: O(nnz q) for ``"proj"`` (n d q if X is dense), the same for each of
-    some ten to some hundred steps of ``"spc"``; memory O(d q), nothing is d x d or n x n.
+    No eigenproblem is solved but for ``"eigorder"``. A nominal feature of more than two values
+    counts as a group of 0/1 columns whose scores are summed. Cost: O(nnz q) for ``"proj"`` (n d q
+    if X is dense), the same for each of some ten to some hundred steps of ``"spc"``; memory
+    O(d q), nothing is d x d or n x n.
 
     References
     ----------

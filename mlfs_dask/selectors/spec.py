@@ -71,7 +71,7 @@ class SPEC(BaseSelector):
         How the sums are made; all give the same scores.
     tile : int
         Rows per tile for input in memory.
-    random_state : int, SeedSequence or Generator, optional
+    random_state : int or SeedSequence, optional
         Seed of the pairs of ``"median"``.
 
     Attributes

@@ -139,6 +139,9 @@ def test_methods(invoke, document):
     similarity = next(p for p in spec["parameters"] if p["name"] == "similarity")
     assert similarity["default"] == "jaccard"
     assert "similarity" in invoke("methods", "selectors", "spec").stdout
+    assert document("methods", "spec") == spec  # the name alone, if it is of one kind
+    assert "mlfs methods classifiers mlnb" in invoke("methods", "mlnb", code=2).stderr
+    assert "'spek': expected one of 'selectors'" in invoke("methods", "spek", code=2).stderr
     brknn = document("methods", "classifiers", "brknn")
     assert next(p for p in brknn["parameters"] if p["name"] == "ties")["default"] is None
     assert brknn["measured"]["sklearn"]["coverage, others"] == "rank"
