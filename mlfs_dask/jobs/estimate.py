@@ -25,6 +25,7 @@ _CELLS_PER_SECOND: Final = 1.5e8  # reading, decoding and summing values
 _BIT_PRODUCTS_PER_SECOND: Final = 3e10  # counts of 0/1 features by words of 64 rows
 _DENSITIES_PER_SECOND: Final = 1e8  # log ratios of normal densities
 _NUMBERS_PER_DENSITY: Final = 11  # of a feature, label and fold: densities and moments
+_OWN_SHARE: Final = 1 / 3  # of the features in a subset that a selector makes by itself
 _FIXED_SECONDS: Final = 0.01
 # Selectors whose rankings, one for each label, are judged by a curve each.
 _PER_PROBLEM: Final = ("relief-wrapper", "spec-wrapper")
@@ -123,11 +124,12 @@ def _judge_seconds(job: Job, unit: Unit, sizes: Sizes, rows: int) -> float:
 
 def _widths(job: Job, unit: Unit, sizes: Sizes) -> tuple[int, ...]:
     """Features at the points of the curve; a selector's own subset or size is one point."""
-    if unit.needs:
-        features = job.features_of(job.selects[unit.selector])
-        if says_counts(features):
-            return counts_of(features, sizes.n_features)
-    return (sizes.n_features,)
+    if not unit.needs:
+        return (sizes.n_features,)
+    features = job.features_of(job.selects[unit.selector])
+    if says_counts(features):
+        return counts_of(features, sizes.n_features)
+    return (max(1, int(sizes.n_features * _OWN_SHARE)),)
 
 
 def _reading_seconds(sizes: Sizes) -> float:

@@ -182,7 +182,7 @@ def _block_header(given: TableHeader, dataset: Dataset, prefix: str) -> TableHea
             names=twice[:8],
         )
     if (header.feature_cost is None) != (dataset.feature_cost is None):
-        block, store = ("none", "some") if header.feature_cost is None else ("some", "none")
+        block, store = ("no", "some") if header.feature_cost is None else ("some", "none")
         raise InputError(
             f"the block has {block} costs of its features, {dataset.path} has {store}",
             hint="An npz file holds costs as feature_cost: `mlfs data export` shows how.",

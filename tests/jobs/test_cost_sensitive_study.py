@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.jobfile import parse_job, read_job
 from mlfs_dask.jobs.plan import make_plan
 from mlfs_dask.jobs.results import open_run
+from mlfs_dask.jobs.spec import Costs
 from mlfs_dask.jobs.units import Unit
 from mlfs_dask.resources import declaration
 from mlfs_dask.storage.dataset import open_dataset
@@ -22,12 +24,14 @@ from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.testing.tables import ArrayTable
 
 PATH = declaration("jobs/cost-sensitive-study.toml")
+NORMAL = declaration("jobs/cost-sensitive-normal-study.toml")
+ONE = "evaluate.classifier=[{method='mlknn', label='ML-kNN'}]"  # the others take long to compile
 RADII = "sweep={'select.0.radius_divisor' = [1.0, 2.0], 'select.1.radius_divisor' = [1.0, 2.0]}"
 N_FEATURES = 9
 
 
 def run(*overrides):
-    job = read_job(PATH, overrides)
+    job = read_job(PATH, (ONE, *overrides))
     finished = run_job(Order(job=job, text=PATH.read_bytes()))
     assert [failure.message for _, failure in finished.failures] == []
     return open_run(finished.folder.path)
@@ -47,10 +51,21 @@ def test_the_study_is_planned(small_stores):
     assert {*job.data.store} == {"yeast", "emotions", "scene", "birds"}
     made = make_plan(job, open_datasets(job))
     assert made.n_selections == 4 * 22 * 11
-    assert made.n_curves == 4 * (22 + 1) * 10
+    assert made.n_curves == 4 * (22 + 1) * 10 * 5
+    assert [c.method for c in job.evaluate.classifier] == [
+        *("rakel", "dmlknn", "iblr", "brknn", "mlknn"),
+    ]
     assert made.missing_rate == 0.05
     assert made.costs == "drawn, uniform with low 0 and high 100"
     assert made.sweep == {"select.0": 11, "select.1": 11}
+
+
+def test_the_two_laws_of_costs_have_one_protocol():
+    job, normal = read_job(PATH), read_job(NORMAL)
+    assert normal.data.costs == Costs(distribution="normal", mean=100, std=30)
+    change = msgspec.structs.replace
+    data = change(normal.data, costs=job.data.costs)
+    assert change(normal, name=job.name, data=data) == job
 
 
 def test_shares_of_cost_are_those_of_the_subsets(small_stores):
