@@ -139,7 +139,10 @@ def _check_counts(select: Select, place: str, dataset: Dataset, problems: Proble
 
 def _check_features(select: Select, dataset: Dataset, costs: FloatArray | None) -> None:
     """Let a selector that asks something of the features themselves, as costs, look at them."""
-    if declared("selectors", select.method).checks_features:
+    asked_by = declared("selectors", select.method).asks_of_features
+    if asked_by is None:
+        return
+    if not asked_by or any(select.params.get(name) is not None for name in asked_by):
         selector = registry.load("selectors", select.method)(**select.params)
         n_features = dataset.n_features if select.prefilter is None else select.prefilter.n
         selector.check_features(n_features, has_costs=costs is not None)

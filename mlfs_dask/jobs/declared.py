@@ -75,8 +75,9 @@ class Declared(Struct, frozen=True):
         The selector takes features as they come.
     takes_pairs
         The classifier takes features for pairs of labels.
-    checks_features
-        The selector asks something of the features themselves.
+    asks_of_features
+        Parameters by which the selector asks something of the features themselves, unless they are
+        None; empty: it always asks; None: it never does.
     takes_missing
         Whether the method has a rule for missing values that are not imputed; by base learner where
         that decides it. None: not written down.
@@ -85,7 +86,7 @@ class Declared(Struct, frozen=True):
     options: dict[str, Option]
     follows_blocks: bool
     takes_pairs: bool
-    checks_features: bool
+    asks_of_features: tuple[str, ...] | None
     takes_missing: bool | dict[str, bool] | None = None
 
 
@@ -129,7 +130,9 @@ def _asked(kind: registry.Kind, method: str) -> Declared:
         options=options,
         follows_blocks=bool(getattr(constructor, "follows_blocks", False)),
         takes_pairs=bool(getattr(constructor, "takes_pairs", False)),
-        checks_features=hasattr(constructor, "check_features"),
+        asks_of_features=tuple(getattr(constructor, "asks_of_features", ()))
+        if hasattr(constructor, "check_features")
+        else None,
     )
 
 
@@ -193,18 +196,22 @@ def _sayable(hint: Any) -> bool:
 @cache
 def _written() -> dict[str, Declared]:
     """``module:object`` of each built-in method -> what is written down of it."""
-    return {
-        target: Declared(
-            **{
-                **entry,
-                "options": {
-                    name: Option(name, _read_hint(hint), default)
-                    for name, (hint, default) in entry["options"].items()
-                },
-            }
-        )
-        for target, entry in json.loads(_FILE.read_bytes()).items()
-    }
+    entries = json.loads(_FILE.read_bytes())
+    return {target: _read_entry(entry) for target, entry in entries.items()}
+
+
+def _read_entry(entry: Mapping[str, Any]) -> Declared:
+    asked_by = entry["asks_of_features"]
+    return Declared(
+        options={
+            name: Option(name, _read_hint(hint), default)
+            for name, (hint, default) in entry["options"].items()
+        },
+        follows_blocks=entry["follows_blocks"],
+        takes_pairs=entry["takes_pairs"],
+        asks_of_features=None if asked_by is None else tuple(asked_by),
+        takes_missing=entry["takes_missing"],
+    )
 
 
 def _read_hint(written: Any) -> Any:
@@ -246,7 +253,7 @@ def written_anew() -> dict[str, Any]:
             found[target] = {
                 "follows_blocks": said.follows_blocks,
                 "takes_pairs": said.takes_pairs,
-                "checks_features": said.checks_features,
+                "asks_of_features": said.asks_of_features,
                 "takes_missing": _rule_for_missing(kind, method),
                 "options": {
                     name: [_write_hint(option.hint), option.default]

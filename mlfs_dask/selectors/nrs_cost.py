@@ -123,6 +123,8 @@ class NRSCost(BaseSelector):
     """
 
     _missing_is_native = True
+    asks_of_features = ("budget", "radius")
+    """Parameters for which `check_features` has to be asked, unless they are None."""
 
     def __init__(  # noqa: PLR0913  the method's parameters, all but one by keyword
         self,

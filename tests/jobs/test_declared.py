@@ -33,6 +33,7 @@ def test_types_and_defaults_are_read_as_they_are_in_the_class(kind, method):
     asked, read = module._asked(kind, method), declared(kind, method)
     assert read.options == asked.options
     assert list(read.options) == list(asked.options)
+    assert read.asks_of_features == asked.asks_of_features
     assert read.takes_missing is not None
 
 
@@ -83,6 +84,7 @@ def test_plain_values_are_those_that_no_method_refuses(data):
         ("selectors", "mddm", {"n_features_to_select": 1.5}),
         ("selectors", "mddm", {"n_features_to_select": True}),
         ("selectors", "nrs-cost", {"radius": [0.1, -1.0]}),
+        ("selectors", "nrs-cost", {"budget": -1.0}),
     ],
 )
 def test_what_a_method_may_refuse_is_put_before_it(kind, method, params):
