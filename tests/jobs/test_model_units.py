@@ -15,7 +15,7 @@ from mlfs_dask.jobs import agenda, estimate, on_cluster
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.local_processes import LocalProcesses
-from mlfs_dask.jobs.model_costs import n_models
+from mlfs_dask.jobs.model_costs import models_seconds, n_models
 from mlfs_dask.jobs.perform import Address
 from mlfs_dask.jobs.plan import _workers
 from mlfs_dask.jobs.results import open_run
@@ -166,6 +166,16 @@ def test_models_cost() -> None:
             times.append(estimate.seconds(job, unit, sized()))
         assert times[1] > 0.6 * curves * times[0]
         assert times[1] < 1.4 * curves * times[0]
+
+
+def test_pairs_of_labels_and_sparse_rows_cost_less() -> None:
+    def machines(method, n_labels, stored=1.0):
+        params = {"base": "svm-rbf"}
+        return models_seconds(method, params, n_labels, (20_000, 2000), [500], stored)
+
+    each_label = machines("br", 20)
+    assert each_label < machines("clr", 20) < 190 / 20 * each_label
+    assert machines("br", 20, stored=0.01) < 0.5 * each_label
 
 
 def test_a_single_long_task_stays_where_all_cores_are(monkeypatch) -> None:
