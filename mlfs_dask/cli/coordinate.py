@@ -75,7 +75,7 @@ def _give_up(folder: RunFolder, starts: int) -> str:
 
 
 def coordinate(folder: RunFolder, client: Any, *, retry_failed: bool, chain: str = "") -> str:
-    """See a run through and write its report.
+    """See a run through and write its report; one that cannot even begin is marked as failed.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def coordinate(folder: RunFolder, client: Any, *, retry_failed: bool, chain: str
     str
         State of the run.
     """
-    from mlfs_dask.errors import LeaseLostError, RunInterruptedError
+    from mlfs_dask.errors import ClusterError, LeaseLostError, MlfsError, RunInterruptedError
     from mlfs_dask.jobs.coordinator import resume_run
     from mlfs_dask.jobs.results import Run
     from mlfs_dask.report import write_report
@@ -105,9 +105,25 @@ def coordinate(folder: RunFolder, client: Any, *, retry_failed: bool, chain: str
         _LOG.warning("%s: %s", folder.id, error)
         left: str = folder.read_state()["state"]
         return left
+    except ClusterError:
+        raise  # the run may go on elsewhere, or later
+    except MlfsError as error:
+        return _failed(folder, error)
+    except Exception as error:
+        _failed(folder, error)
+        raise
     if finished.fresh or not folder.report.is_file():
         write_report([Run(folder)], folder.report)
     return finished.state
+
+
+def _failed(folder: RunFolder, error: Exception) -> str:
+    """Leave word of what kept a run from going on, or it would seem to wait for ever."""
+    _LOG.error("%s: %s", folder.id, error)
+    if _is_to_do(folder):
+        folder.write_state("failed", **folder.read_state()["progress"], message=str(error))
+    state: str = folder.read_state()["state"]
+    return state
 
 
 @click.command()
@@ -124,7 +140,8 @@ def coordinator(names: tuple[str, ...], watch: bool, where: dict[str, Any], runs
 
     The supervised form of `mlfs submit`: where the scheduler itself may be restarted, let systemd
     or another supervisor keep this command alive. It waits for the scheduler to come back, and goes
-    on from the run folder.
+    on from the run folder. Runs that another process is at work on are waited for, and taken up if
+    it is lost; those that ended are left as they are.
 
     \b
     Example:
@@ -142,13 +159,39 @@ def coordinator(names: tuple[str, ...], watch: bool, where: dict[str, Any], runs
     if watch == bool(names):
         raise InputError("give either runs to coordinate or --watch")
     folders = [find_run(name, runs) for name in names]
+    for folder in folders:
+        _say_state(folder)
     while True:
         left = [folder for folder in (_waiting(runs) if watch else folders) if _is_to_do(folder)]
         for folder in left:
             _coordinate_patiently(folder, where)
-        if not watch and not any(_is_to_do(folder) for folder in folders):
+        if not watch and not any(_may_need_us(folder) for folder in folders):
             return
         time.sleep(_LOOK_SECONDS)
+
+
+def _say_state(folder: RunFolder) -> None:
+    """What is not taken up at once, and why; a damaged run is an error."""
+    state = folder.read_state()["state"]
+    if (owner := folder.owner()) is not None:
+        at = f"process {owner.get('pid')} on {owner.get('host')}"
+        click.echo(f"{folder.id}: {at} is at work on it; waiting", err=True)
+    elif state not in _TO_DO:
+        click.echo(f"{folder.id}: {state} already", err=True)
+
+
+def _may_need_us(folder: RunFolder) -> bool:
+    return _is_to_do(folder) or _is_owned(folder)
+
+
+def _is_owned(folder: RunFolder) -> bool:
+    from mlfs_dask.errors import MlfsError
+
+    try:
+        return folder.owner() is not None
+    except MlfsError as error:
+        _LOG.debug("%s", error)
+        return False
 
 
 def _waiting(runs: Place) -> list[RunFolder]:
@@ -161,7 +204,8 @@ def _is_to_do(folder: RunFolder) -> bool:
     from mlfs_dask.errors import MlfsError
 
     try:
-        return folder.read_state()["state"] in _TO_DO and folder.owner() is None
+        state = folder.read_state()["state"]
+        return folder.exists and state in _TO_DO and folder.owner() is None
     except MlfsError as error:  # one damaged run must not hold up the others
         _LOG.debug("%s", error)
         return False

@@ -93,10 +93,17 @@ class Lease:
             Another one took it, or it was removed.
         """
         if not self._is_last():
-            other = _read(self._next)
+            run = self._file.parent.parent
+            other = _read(self._next) or _last_owner(self._file.parent)
+            if not other:
+                raise LeaseLostError(
+                    f"the run folder {run} was removed or moved while this process wrote it",
+                    hint="Put it back and resume the run, or start the job again.",
+                    path=str(run),
+                )
             raise LeaseLostError(
                 f"process {other.get('pid')} on {other.get('host')} has taken over this run",
-                hint=f"`mlfs status {self._file.parent.parent.name}` follows it.",
+                hint=f"`mlfs status {run.name}` follows it.",
                 owner=other,
             )
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -24,12 +25,12 @@ from clusters import (
     the_run,
     wait_until,
 )
-from mlfs_dask.cli.coordinate import see_through
+from mlfs_dask.cli.coordinate import coordinate, see_through
 from mlfs_dask.cli.watch import Seen
 from mlfs_dask.jobs.cancel import request_cancel
 from mlfs_dask.jobs.coordinator import Order, prepare_run
 from mlfs_dask.jobs.jobfile import parse_job
-from mlfs_dask.jobs.lease import next_number
+from mlfs_dask.jobs.lease import next_number, own
 from mlfs_dask.jobs.results import open_run
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
 
@@ -157,6 +158,43 @@ def test_cancel_from_another_process(cluster, job, tmp_path):
     assert request_cancel(folder) is True
     wait_until(lambda: state(folder) == "cancelled")
     assert len(events(folder, "step")) < STEPS
+
+
+def test_a_run_that_cannot_begin_does_not_wait_for_ever(job, tmp_path):
+    """Its store was removed, or its folder damaged, before the coordinator came to it."""
+    resolved = parse_job(JOB.encode(), "tiny.toml")
+    lost, damaged, removed = (
+        prepare_run(Order(job=resolved, text=JOB.encode(), runs=tmp_path / name))
+        for name in ("lost", "damaged", "removed")
+    )
+    for folder in (lost, damaged, removed):
+        folder.write_state("queued", done=0, total=0)
+    damaged.resolved.write_text("{}")
+    assert coordinate(damaged, None, retry_failed=True) == "failed"
+    shutil.rmtree(removed.path)
+    assert coordinate(removed, None, retry_failed=True) == "interrupted"
+    assert not removed.path.exists()
+    shutil.rmtree(tmp_path / "stores")
+    assert coordinate(lost, None, retry_failed=True) == "failed"
+    assert "there is no store" in lost.read_state()["message"]
+
+
+def test_a_run_that_another_writes_is_left_to_it(job, tmp_path):
+    folder = prepare_run(
+        Order(job=parse_job(JOB.encode(), "tiny.toml"), text=JOB.encode(), runs=tmp_path / "runs")
+    )
+    folder.write_state("queued", done=0, total=0)
+    with own(folder.path, folder.lock):
+        assert coordinate(folder, None, retry_failed=True) == "queued"
+
+
+def test_a_coordinator_says_what_it_has_not_to_do(job, tmp_path, invoke):
+    folder = prepare_run(
+        Order(job=parse_job(JOB.encode(), "tiny.toml"), text=JOB.encode(), runs=tmp_path / "runs")
+    )
+    folder.write_state("cancelled", done=0, total=0)
+    words = ("--scheduler", "tcp://127.0.0.1:9", "--runs", tmp_path / "runs")
+    assert ": cancelled already" in invoke("coordinator", "tiny", *words).stderr
 
 
 def test_a_run_cancelled_while_it_waits_is_not_begun(job, tmp_path):

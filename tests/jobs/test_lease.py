@@ -94,7 +94,7 @@ def test_a_removed_run_is_lost_too(tmp_path):
     with own(tmp_path) as mine:
         for file in (tmp_path / "owners").iterdir():
             file.unlink()
-        with pytest.raises(LeaseLostError):
+        with pytest.raises(LeaseLostError, match="was removed or moved"):
             mine.check()
 
 
