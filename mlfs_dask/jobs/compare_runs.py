@@ -130,6 +130,8 @@ def _settings(first: Run, names: Names, chosen: dict[str, Any]) -> Compare:
     base = first.job.get("compare")
     if base is None:
         base = {"of": "selectors" if len(names.selectors) > 1 else "classifiers"}
+    elif chosen.get("of", base["of"]) != base["of"]:  # labels of the other methods say nothing here
+        base = {key: base[key] for key in base if key not in ("labels", "control", "post_hoc")}
     settings = {**base, **chosen}
     # Other runs add data sets to those that the first job had in mind.
     added = "over" not in chosen and len(names.datasets) > len(first.manifest["datasets"])

@@ -91,6 +91,12 @@ def test_settings_come_from_the_job(study, document, invoke):
     assert "little, judged by" in said
 
 
+def test_labels_of_the_job_are_of_its_own_columns(study, invoke):
+    run = study("compare={ of = 'selectors', labels = ['all', 'mllap'], at = 'best' }")
+    refused = invoke("compare", run, "--of", "classifiers", code=2)
+    assert "fewer than two classifiers to compare" in refused.stderr
+
+
 def test_runs_over_different_data_make_the_rows(study, document):
     runs = [study(f"data.store={name}", name=name) for name in ("tiny", "small", "little")]
     found = document("compare", *runs, "--metric", "hamming_loss", "--at", "0.5")
