@@ -12,7 +12,7 @@ from mlfs_dask.jobs.work import Failure, Outcome
 
 pytestmark = pytest.mark.cluster
 
-ONE_REPEAT = "evaluate.split.repeats=1"
+FEW_UNITS = ("evaluate.split.repeats=1", "evaluate.split.folds=2")
 
 
 def outputs(folder):
@@ -33,7 +33,7 @@ def everything_is_spread(monkeypatch):
 def test_spread_tasks_give_the_same_bytes_and_outlive_a_worker(
     run_tiny, tmp_path, everything_is_spread, monkeypatch
 ):
-    expected = outputs(run_tiny(ONE_REPEAT, runs=tmp_path / "here").folder)
+    expected = outputs(run_tiny(*FEW_UNITS, runs=tmp_path / "here").folder)
     clusters = []
     begin = LocalProcesses.__enter__
 
@@ -62,7 +62,7 @@ def test_spread_tasks_give_the_same_bytes_and_outlive_a_worker(
 
     kernels = []
     monkeypatch.setattr(LocalProcesses, "__enter__", noted)
-    done = run_tiny("run.workers=2", ONE_REPEAT, runs=tmp_path / "there", progress=Killer())
+    done = run_tiny("run.workers=2", *FEW_UNITS, runs=tmp_path / "there", progress=Killer())
     assert done.state == "done"
     assert kernels
     assert "units-" not in str(kernels)
@@ -76,7 +76,7 @@ def test_spread_tasks_give_the_same_bytes_and_outlive_a_worker(
 def test_what_was_lost_with_workers_starts_anew_on_one(
     run_tiny, tmp_path, everything_is_spread, monkeypatch
 ):
-    expected = outputs(run_tiny(ONE_REPEAT, runs=tmp_path / "here").folder)
+    expected = outputs(run_tiny(*FEW_UNITS, runs=tmp_path / "here").folder)
     times = []
 
     def lost_at_first(task, tell, should_stop):
@@ -87,7 +87,7 @@ def test_what_was_lost_with_workers_starts_anew_on_one(
         yield Outcome(unit=task.units[0], payload=None, failure=failure, seconds=0.0, worker="me")
 
     monkeypatch.setattr(spread, "run_task", lost_at_first)
-    done = run_tiny("run.workers=2", ONE_REPEAT, runs=tmp_path / "there")
+    done = run_tiny("run.workers=2", *FEW_UNITS, runs=tmp_path / "there")
     assert done.state == "done"
     assert times
     assert outputs(done.folder) == expected
