@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,6 +77,26 @@ def serve(*runs, workers=0, preload=True, **scheduler):
         ) as cluster,
     ):
         yield Served(cluster.scheduler.http_server.port, cluster)
+
+
+@contextmanager
+def serve_apart(runs, folder):
+    """The same from a process of its own, which holds no more than a scheduler does."""
+    file = folder / "pages-scheduler.json"
+    words = ["--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
+    words += ["--scheduler-file", str(file), "--preload", PRELOAD, "--runs", str(runs)]
+    with (folder / "pages-scheduler.log").open("wb") as log:
+        command = [sys.executable, "-m", "dask", "scheduler", *words]
+        scheduler = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 60
+        while not file.exists():
+            assert time.monotonic() < deadline, "the scheduler did not start"
+            time.sleep(0.05)
+        yield Served(json.loads(file.read_text())["services"]["dashboard"])
+    finally:
+        scheduler.kill()
+        scheduler.wait()
 
 
 class _Links(HTMLParser):

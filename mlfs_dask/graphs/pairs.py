@@ -2,7 +2,7 @@
 
 Each unordered pair of tiles is one task, the diagonal ones among them::
 
-        tile 0  tile 1  tile 2        W_IJ is made in strips of 64 rows and multiplied by blocks
+        tile 0  tile 1  tile 2        W_IJ is made in strips of rows and multiplied by blocks
     0   (0,0)   (0,1)   (0,2)         of 256 columns: g_I'W_IJ g_J, once for I = J, twice for
     1           (1,1)   (1,2)         I < J. Its row and column sums are the degrees.
     2                   (2,2)
@@ -13,6 +13,7 @@ Nothing of size n x n exists; partial vectors are added in the order of the pair
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.graphs.affinity import Affinity
@@ -34,8 +35,9 @@ from mlfs_dask.kernels.spectral import (
     zero_moments,
 )
 
-# 2 MiB of similarities at tiles of 4,096 rows: they stay near the core, whatever others compute.
-STRIP = 64
+# At tiles of 4,096 rows 2 MiB of similarities, 1 MiB where they are fetched one by one: they stay
+# near the core, whatever other workers of the machine compute.
+STRIP, SPARSE_STRIP = 64, 32
 _EDGE = 64
 
 
@@ -117,7 +119,7 @@ def _multiply_pair(
     left = affinity.prepare(a, task.rows[0])
     right = left if same else affinity.prepare(b, task.rows[1])
     n_left, n_right = a.shape[0], b.shape[0]
-    strip = min(STRIP, padded_rows(n_left, tile))
+    strip = min(SPARSE_STRIP if sp.issparse(a) else STRIP, padded_rows(n_left, tile))
     W = np.zeros((strip, padded_rows(n_right, tile)))
     out = np.zeros(columns.n_columns)
     left_sums, right_sums = np.empty(n_left), np.zeros(n_right)

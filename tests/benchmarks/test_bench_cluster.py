@@ -4,6 +4,7 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import mlfs_dask as mlfs
 from benchmarks import peers
@@ -63,15 +64,18 @@ def test_block_pairs_of_spec(side_by_side: SideBySide, clusters) -> None:
 
 
 @pytest.mark.cluster
-def test_neighbours(side_by_side: SideBySide, clusters) -> None:
-    source = as_source(peers.stored(DATA, full=side_by_side.full))
+@pytest.mark.parametrize("times", [1, 3])
+def test_neighbours(side_by_side: SideBySide, clusters, times) -> None:
+    """All pairs of rows; the work of a second worker grows by the square of the copies."""
+    X, _ = peers.in_memory(peers.stored(DATA, full=side_by_side.full))
+    source = as_source(sp.vstack([X] * times, format="csr"))
 
     def found(client):
         return nearest_neighbors(source, None, 10, executor=OnCluster(client))
 
     two, one = clusters
     side_by_side.compare(
-        f"exact neighbours, k = 10, {DATA}, two workers",
+        f"exact neighbours, k = 10, {source.n_samples:,} rows of {DATA}, two workers",
         ours=lambda: found(two),
         peers={PEER: lambda: found(one)},
         bounds={PEER: BOUND},

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 from made_runs import MadeRun, start
-from served import serve
+from served import serve, serve_apart
 
 from benchmarks.side_by_side import Row, SideBySide, show_seconds
 from mlfs_dask.dashboard.listing import Runs
@@ -80,9 +80,9 @@ class Writer:
         self.folder.write_state("running", done=self.count, total=100_000)
 
 
-def test_pages_with_many_runs(side_by_side: SideBySide, many, whole) -> None:
+def test_pages_with_many_runs(side_by_side: SideBySide, many, whole, tmp_path) -> None:
     runs, writers = many
-    with serve(runs) as pages:
+    with serve_apart(runs, tmp_path) if side_by_side.full else serve(runs) as pages:
         n_runs = len(list(runs.iterdir()))
         pages.until("/mlfs/api/runs", lambda answer: len(answer.json["runs"]) == n_runs)
         for name, path in (
