@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mlfs_dask.cli.going_on import resume_words
+from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.runs import runs_option
 from mlfs_dask.cli.where import cluster_client, cluster_options, target_of
 
@@ -135,7 +136,10 @@ def _failed(folder: RunFolder, error: Exception) -> str:
 )
 @cluster_options
 @runs_option
-def coordinator(names: tuple[str, ...], watch: bool, where: dict[str, Any], runs: Place) -> None:
+@json_option
+def coordinator(
+    names: tuple[str, ...], watch: bool, where: dict[str, Any], runs: Place, as_json: bool
+) -> None:
     """Coordinate runs from this process, through any loss of the cluster.
 
     The supervised form of `mlfs submit`: where the scheduler itself may be restarted, let systemd
@@ -166,8 +170,11 @@ def coordinator(names: tuple[str, ...], watch: bool, where: dict[str, Any], runs
         for folder in left:
             _coordinate_patiently(folder, where)
         if not watch and not any(_may_need_us(folder) for folder in folders):
-            return
+            break
         time.sleep(_LOOK_SECONDS)
+    if as_json:
+        ended = [{"run": folder.id, "state": folder.read_state()["state"]} for folder in folders]
+        print_json({"runs": ended})
 
 
 def _say_state(folder: RunFolder) -> None:

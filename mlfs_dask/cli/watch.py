@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.runs import runs_option
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ _OVER: Final = ("done", "partial", "failed", "cancelled", "interrupted")
 @click.command()
 @click.argument("name", metavar="RUN")
 @runs_option
-def watch(name: str, runs: Place) -> None:
+@json_option
+def watch(name: str, runs: Place, as_json: bool) -> None:
     """Follow a run until it ends: units, selections in hand, incidents. Ctrl-C stops looking only.
 
     RUN is an id, a unique beginning of one, or a path.
@@ -39,10 +41,17 @@ def watch(name: str, runs: Place) -> None:
     folder = find_run(name, runs)
     seen = Seen(folder)
     try:
-        (_draw if sys.stdout.isatty() else _print)(seen)
+        if sys.stdout.isatty() and not as_json:
+            _draw(seen)
+        else:
+            _print(seen, aside=as_json)
     except KeyboardInterrupt:
-        return
+        if not as_json:
+            return
     state = folder.read_state()
+    if as_json:
+        print_json(state)
+        return
     click.echo(f"{folder.id}: {state['state']}")
     if state.get("message"):
         click.echo(state["message"])
@@ -130,15 +139,15 @@ class Seen:
         ]
 
 
-def _print(seen: Seen) -> None:
-    """A line whenever something changed."""
+def _print(seen: Seen, *, aside: bool) -> None:
+    """A line whenever something changed; on stderr if a document is to follow."""
     shown: list[str] = []
     while True:
         goes_on = seen.look()
         lines = seen.lines()
         for line in lines:
             if line not in shown:
-                click.echo(line)
+                click.echo(line, err=aside)
         shown = lines
         if not goes_on:
             return

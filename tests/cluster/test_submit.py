@@ -194,7 +194,12 @@ def test_a_coordinator_says_what_it_has_not_to_do(job, tmp_path, invoke):
     )
     folder.write_state("cancelled", done=0, total=0)
     words = ("--scheduler", "tcp://127.0.0.1:9", "--runs", tmp_path / "runs")
-    assert ": cancelled already" in invoke("coordinator", "tiny", *words).stderr
+    done = invoke("coordinator", "tiny", *words, "--json")
+    assert ": cancelled already" in done.stderr
+    assert json.loads(done.stdout) == {"runs": [{"run": folder.id, "state": "cancelled"}]}
+    watched = invoke("watch", "tiny", "--runs", tmp_path / "runs", "--json")
+    assert json.loads(watched.stdout)["state"] == "cancelled"
+    assert f"{folder.id}: cancelled" in watched.stderr
 
 
 def test_a_run_cancelled_while_it_waits_is_not_begun(job, tmp_path):
