@@ -1,8 +1,6 @@
 """nrs-cost against NumPy by hand, its growth with the rows, and what was asked of whole runs."""
 
 import sys
-from contextlib import ExitStack
-from statistics import median
 from time import perf_counter
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 
 import mlfs_dask as mlfs
 from benchmarks import peers
+from benchmarks.scaling import growth_with_rows, two_workers_against_one
 from benchmarks.side_by_side import Row, SideBySide, faster, show_seconds
 from mlfs_dask.graphs.source import MissingCells, as_source
 from mlfs_dask.selectors.nrs_cost import NRSCost
@@ -73,13 +72,13 @@ def costs_of(n_features):
     return np.random.default_rng(0).uniform(0, 100, n_features)
 
 
-@pytest.mark.slow
 def incomplete(dataset):
     """Rows with costs, and with 5 % of their cells missing."""
     source = as_source(dataset).with_missing(MissingCells(0, 0.05))
     return source.with_costs(costs_of(dataset.n_features))
 
 
+@pytest.mark.slow
 def test_600_rows_of_yeast(side_by_side: SideBySide) -> None:
     source = incomplete(peers.stored("yeast", full=side_by_side.full, dense=True))
     source = source.take(np.arange(min(source.n_samples, 600)))
@@ -108,7 +107,6 @@ mlfs.get_selector("nrs-cost").fit(rows.with_costs(cost))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seconds", "size"),
@@ -162,62 +160,22 @@ def test_sweep_of_the_paper(side_by_side: SideBySide) -> None:
         )
 
 
+@pytest.mark.slow
 def test_growth_with_the_rows(side_by_side: SideBySide) -> None:
-    """The exponent of a line through the logarithms of rows and seconds."""
     source = incomplete(peers.stored("tmc2007-500-fixed", full=side_by_side.full))
-    sizes = (5_000, 10_000, 20_000) if side_by_side.full else (20, 40)
-    seconds = []
-    for size in sizes:
-        rows = np.sort(np.random.default_rng(0).permutation(source.n_samples)[:size])
-        taken = source.take(rows)
-        times = []
-        for _ in range(3 if side_by_side.full else 1):
-            begin = perf_counter()
-            NRSCost().fit(taken)
-            times.append(perf_counter() - begin)
-        seconds.append(median(times))
-    if not side_by_side.full:
-        return
-    exponent = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-    side_by_side.rows.append(
-        Row(
-            what="nrs-cost, reduct of tmc2007-500-fixed, 5,000 to 20,000 rows",
-            ours=" / ".join(map(show_seconds, seconds)),
-            against="",
-            theirs="",
-            result=f"n to the power of {exponent:.2f}",
-            asked="at most 2.1",
-            met=exponent <= 2.1,
-        )
+    growth_with_rows(
+        side_by_side,
+        "nrs-cost, reduct of tmc2007-500-fixed",
+        source,
+        lambda rows: NRSCost().fit(rows),
     )
 
 
 @pytest.mark.cluster
 def test_two_workers_against_one(side_by_side: SideBySide) -> None:
-    from distributed import Client, LocalCluster
-
     source = incomplete(peers.stored("tmc2007-500-fixed", full=side_by_side.full))
-    with ExitStack() as stack:
-        clients = {}
-        for workers in (1, 2) if side_by_side.full else (2,):
-            cluster = LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-            )
-            stack.enter_context(cluster)
-            clients[workers] = stack.enter_context(Client(cluster, set_as_default=False))
-
-        def on(client):
-            with client.as_current():
-                return mlfs.get_selector("nrs-cost").fit(source).path_
-
-        def agree(ours, theirs):
-            assert repr(ours) == repr(theirs)
-
-        side_by_side.compare(
-            "nrs-cost, reduct of tmc2007-500-fixed, two workers",
-            ours=lambda: on(clients[2]),
-            peers={"one worker": lambda: on(clients.get(1, clients[2]))},
-            bounds={"one worker": faster(1.7)},
-            agree={"one worker": agree},
-            repeats=3,
-        )
+    two_workers_against_one(
+        side_by_side,
+        "nrs-cost, reduct of tmc2007-500-fixed",
+        lambda: mlfs.get_selector("nrs-cost").fit(source).path_,
+    )

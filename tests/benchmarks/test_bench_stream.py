@@ -1,16 +1,14 @@
 """nrs-stream against NumPy by hand, its growth with the rows, and what was asked of whole runs."""
 
 import sys
-from contextlib import ExitStack
-from statistics import median
-from time import perf_counter
 
 import numpy as np
 import pytest
 
 import mlfs_dask as mlfs
 from benchmarks import peers
-from benchmarks.side_by_side import Row, SideBySide, faster, show_seconds
+from benchmarks.scaling import growth_with_rows, two_workers_against_one
+from benchmarks.side_by_side import SideBySide, faster
 from mlfs_dask.graphs.source import as_source
 from mlfs_dask.selectors.nrs_stream import NRSStream
 
@@ -111,11 +109,11 @@ def _same_members(ours, theirs):
     assert ours == theirs
 
 
-@pytest.mark.slow
 def members_of(fitted):
     return [f for f in fitted.order_.tolist() if fitted.support_[f]]
 
 
+@pytest.mark.slow
 def test_600_rows_of_yeast(side_by_side: SideBySide) -> None:
     dataset = peers.stored("yeast", full=side_by_side.full, dense=True)
     X, Y = peers.in_memory(dataset)
@@ -153,66 +151,24 @@ def test_whole_streams(side_by_side: SideBySide, name, seconds, size) -> None:
     )
 
 
+@pytest.mark.slow
 def test_growth_with_the_rows(side_by_side: SideBySide) -> None:
-    """The exponent of a line through the logarithms of rows and seconds."""
-    dataset = peers.stored("tmc2007-500-fixed", full=side_by_side.full)
-    source = as_source(dataset)
-    sizes = (5_000, 10_000, 20_000) if side_by_side.full else (20, 40)
-    features = list(range(300 if side_by_side.full else 6))
-    seconds = []
-    for size in sizes:
-        rows = np.sort(np.random.default_rng(0).permutation(source.n_samples)[:size])
-        taken = source.take(rows)
-        times = []
-        for _ in range(3 if side_by_side.full else 1):
-            begin = perf_counter()
-            NRSStream(arrival=features).fit(taken)
-            times.append(perf_counter() - begin)
-        seconds.append(median(times))
-    if not side_by_side.full:
-        return
-    exponent = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-    side_by_side.rows.append(
-        Row(
-            what="nrs-stream, 300 arrivals of tmc2007-500-fixed, 5,000 to 20,000 rows",
-            ours=" / ".join(map(show_seconds, seconds)),
-            against="",
-            theirs="",
-            result=f"n to the power of {exponent:.2f}",
-            asked="at most 2.1",
-            met=exponent <= 2.1,
-        )
+    source = as_source(peers.stored("tmc2007-500-fixed", full=side_by_side.full))
+    first = list(range(300 if side_by_side.full else 6))
+    growth_with_rows(
+        side_by_side,
+        "nrs-stream, 300 arrivals of tmc2007-500-fixed",
+        source,
+        lambda rows: NRSStream(arrival=first).fit(rows),
     )
 
 
 @pytest.mark.cluster
 def test_two_workers_against_one(side_by_side: SideBySide) -> None:
-    from distributed import Client, LocalCluster
-
     dataset = peers.stored("tmc2007-500-fixed", full=side_by_side.full)
-    features = list(range(300 if side_by_side.full else 4))
-
-    with ExitStack() as stack:
-        clients = {}
-        for workers in (1, 2) if side_by_side.full else (2,):
-            cluster = LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-            )
-            stack.enter_context(cluster)
-            clients[workers] = stack.enter_context(Client(cluster, set_as_default=False))
-
-        def on(client):
-            with client.as_current():
-                return mlfs.get_selector("nrs-stream", arrival=features).fit(dataset).path_
-
-        def agree(ours, theirs):
-            assert ours == theirs
-
-        side_by_side.compare(
-            "nrs-stream, 300 arrivals of tmc2007-500-fixed, two workers",
-            ours=lambda: on(clients[2]),
-            peers={"one worker": lambda: on(clients.get(1, clients[2]))},
-            bounds={"one worker": faster(1.7)},
-            agree={"one worker": agree},
-            repeats=3,
-        )
+    first = list(range(300 if side_by_side.full else 4))
+    two_workers_against_one(
+        side_by_side,
+        "nrs-stream, 300 arrivals of tmc2007-500-fixed",
+        lambda: mlfs.get_selector("nrs-stream", arrival=first).fit(dataset).path_,
+    )

@@ -206,12 +206,12 @@ def test_models_of_a_spread_curve_are_fitted_on_all_workers(run_tiny, tmp_path, 
     monkeypatch.setattr(LocalProcesses, "__exit__", read)
     submit = OnCluster._submit
 
-    def weighed(self, function, item, common, *, key):
-        assert len(pickle.dumps((function, item))) < 4096
+    def weighed(self, function, items, common, *named, **wish):
+        assert all(len(pickle.dumps((function, item))) < 4096 for item in items)
         if function is fit_and_ask:
             train, test, _ = common
             assert all(hasattr(each, "key") for each in (train, *test))  # shared by reference
-        return submit(self, function, item, common, key=key)
+        return submit(self, function, items, common, *named, **wish)
 
     monkeypatch.setattr(OnCluster, "_submit", weighed)
     found = run_tiny(*few, "run.workers=2", text=text(*names)).folder

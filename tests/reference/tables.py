@@ -60,3 +60,15 @@ def streams(draw, *, max_rows=30, max_features=8):
 def kinds(X, nominal):
     """0 numeric, 1 nominal, for each column."""
     return np.isin(np.arange(X.shape[1]), list(nominal)).astype(np.uint8)
+
+
+def mixed_table(n=230, d=90, q=4, seed=11):
+    """Columns of many values, of few and of bits, one constant; missing cells; labels and costs."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n, d)) < 0.1) * rng.integers(1, 4, (n, d)).astype(np.float64)
+    X[:, : d // 3] = rng.normal(size=(n, d // 3)).round(1)
+    X[:, -(d // 4) :] = rng.random((n, d // 4)) < 0.05
+    X[:, 5] = 1.0
+    X[rng.random((n, d)) < 0.05] = np.nan
+    Y = (rng.random((n, q)) < 0.3).astype(np.uint8)
+    return X, Y, rng.uniform(0, 100, d)

@@ -1,8 +1,6 @@
-"""nrs-cost against paper E's example and against plain loops, on every road."""
+"""nrs-cost against paper E's example and against plain loops."""
 
 import math
-import os
-import signal
 
 import dask.array as da
 import numpy as np
@@ -12,17 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlfs_dask.errors import InputError
-from mlfs_dask.graphs import block_reach, regions
-from mlfs_dask.graphs.executor import InProcess
-from mlfs_dask.graphs.source import MissingCells, as_source
 from mlfs_dask.selectors.engine import Choice, recording
 from mlfs_dask.selectors.nrs_cost import NRSCost
-from mlfs_dask.storage.dataset import open_dataset
-from mlfs_dask.storage.ingest import ingest
-from mlfs_dask.testing.tables import ArrayTable
-from reference.executors import Shuffled
 from reference.nrs_cost import Table, radii, reduct, significances
-from reference.tables import tables_with_categories
+from reference.tables import mixed_table, tables_with_categories
 
 # Paper E: a table for which every statement of the paper's example holds.
 _ = np.nan
@@ -206,68 +197,6 @@ def test_a_search_taken_up_after_any_step_goes_on_as_if_it_had_not_stopped(table
         assert repr(recorder.new) == repr(path[k:])
 
 
-def make_table(n=230, d=90, q=4, seed=11):
-    rng = np.random.default_rng(seed)
-    X = (rng.random((n, d)) < 0.1) * rng.integers(1, 4, (n, d)).astype(np.float64)
-    X[:, : d // 3] = rng.normal(size=(n, d // 3)).round(1)
-    X[:, -(d // 4) :] = rng.random((n, d // 4)) < 0.05
-    X[:, 5] = 1.0
-    X[rng.random((n, d)) < 0.05] = np.nan
-    Y = (rng.random((n, q)) < 0.3).astype(np.uint8)
-    return X, Y, rng.uniform(0, 100, d)
-
-
-def bits(fitted):
-    return repr(fitted.selection_record()), fitted.scores_.tobytes()
-
-
-def test_same_bits_on_every_road(monkeypatch, tmp_path):
-    X, Y, costs = make_table()
-    selector = NRSCost(2.0, prune=True, tile=32)
-    expected = bits(selector.fit(X, Y, feature_cost=costs))
-    for rows, tile in ((sp.csr_matrix(X), 32), (X, 1000), (da.from_array(X, chunks=(50, 7)), 17)):
-        assert (
-            bits(NRSCost(2.0, prune=True, tile=tile).fit(rows, Y, feature_cost=costs)) == expected
-        )
-    ingest(ArrayTable(sp.csr_matrix(X), Y, feature_cost=costs), tmp_path / "made.zarr", tile=32)
-    assert bits(selector.fit(open_dataset(tmp_path / "made.zarr"))) == expected
-    monkeypatch.setattr(regions, "_LEAST_ROWS", 20)
-    for executor in (InProcess(1), InProcess(3), Shuffled(5)):
-        monkeypatch.setattr("mlfs_dask.selectors.base.get_executor", lambda e=executor: e)
-        assert bits(selector.fit(X, Y, feature_cost=costs)) == expected
-    monkeypatch.setattr(regions, "PREPARED_BYTES", 0)
-    monkeypatch.setattr(regions, "_LISTED_LOOKS", 0)
-    monkeypatch.setattr(block_reach, "_FIRST_HELD", 1)
-    found = selector.fit(X, Y, feature_cost=costs)
-    assert bits(found) == expected
-    assert found.road_ == "rows prepared for each step"
-
-
-def test_a_fold_is_searched_as_its_rows_alone():
-    X, Y, costs = make_table(n=90, d=40)
-    train = np.flatnonzero(np.arange(90) % 3 != 0)
-    alone = NRSCost(tile=16).fit(X[train], Y[train], feature_cost=costs)
-    fold = as_source(X, Y, feature_cost=costs, tile=16).take(train)
-    assert bits(NRSCost().fit(fold)) == bits(alone)
-
-
-def test_injected_missing_cells_are_tolerated():
-    X, Y, _ = make_table(n=60, d=12)
-    source = as_source(np.nan_to_num(X), Y, tile=16).with_missing(MissingCells(3, 0.2))
-    holes = np.concatenate([source.block(t) for t in range(source.n_tiles)])
-    assert np.isnan(holes).sum() > 50
-    twin = Table(holes, Y, radii(holes, 2.0))
-    assert NRSCost().fit(source).order_[:3].tolist() == reduct(twin)[0][:3]
-
-
-def test_missing_values_may_be_replaced_first():
-    X, Y, _ = make_table(n=60, d=12)
-    filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-    native, replaced = NRSCost().fit(X, Y), NRSCost(impute="mean").fit(X, Y)
-    assert replaced.n_positive_ == len(Table(filled, Y, radii(filled, 2.0)).whole())
-    assert replaced.n_positive_ > native.n_positive_
-
-
 def test_a_budget_that_the_core_exceeds():
     found = example(budget=3)
     assert found.n_selected_ == 0
@@ -299,7 +228,7 @@ def test_costs_that_add_up_to_the_budget_are_within_it():
 def test_a_share_of_the_positive_region_may_be_enough():
     found = example(min_dependency=0.75, use_cost=False)
     assert found.path_[-1]["positive"] == 4  # a2 alone reaches more than asked
-    X, Y, _ = make_table()
+    X, Y, _ = mixed_table()
     whole, half = NRSCost().fit(X, Y), NRSCost(min_dependency=0.5).fit(X, Y)
     assert half.n_selected_ < whole.n_selected_
     assert half.path_[-1]["positive"] >= 0.5 * whole.n_positive_ > half.path_[-2]["positive"]
@@ -334,7 +263,7 @@ def test_features_that_the_region_does_not_need_are_dropped():
 
 def test_nothing_to_separate():
     """Everybody carries the same labels: no feature is needed."""
-    X, Y, _ = make_table(n=30, d=6)
+    X, Y, _ = mixed_table(n=30, d=6)
     for labels in (np.ones_like(Y), np.zeros_like(Y)):
         found = NRSCost().fit(X, labels)
         assert found.n_selected_ == 0
@@ -343,7 +272,7 @@ def test_nothing_to_separate():
 
 
 def test_number_of_features_to_keep():
-    X, Y, _ = make_table()
+    X, Y, _ = mixed_table()
     own = NRSCost().fit(X, Y)
     assert own.n_selected_ == own.support_.sum() == len(own.path_)
     more = NRSCost(n_features_to_select=80).fit(X, Y)
@@ -376,30 +305,3 @@ def test_costs_that_are_needed_or_no_numbers():
         NRSCost(budget=5).fit(EXAMPLE_X, EXAMPLE_Y)
     with pytest.raises(InputError, match="feature_cost holds values that are not finite"):
         NRSCost().fit(EXAMPLE_X, EXAMPLE_Y, feature_cost=[1, 2, 3, 4, np.inf])
-
-
-@pytest.mark.cluster
-def test_same_bits_when_a_worker_is_killed(monkeypatch):
-    """Blocks and prepared rows that went with a worker are made anew."""
-    from distributed import Client, LocalCluster
-
-    X, Y, costs = make_table()
-    expected = bits(NRSCost(tile=32).fit(X, Y, feature_cost=costs))
-    monkeypatch.setattr(regions, "_LEAST_ROWS", 40)
-    monkeypatch.setattr(regions, "_LISTED_LOOKS", 0)
-    asked, ask = [], regions.Regions.with_each
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster) as client,
-    ):
-
-        def kill_one(self, chosen, candidates):
-            asked.append(len(chosen))
-            if len(asked) == 3:
-                holding = next(worker for worker, keys in client.has_what().items() if keys)
-                os.kill(client.run(os.getpid)[holding], signal.SIGKILL)
-            return ask(self, chosen, candidates)
-
-        monkeypatch.setattr(regions.Regions, "with_each", kill_one)
-        assert bits(NRSCost(tile=32).fit(X, Y, feature_cost=costs)) == expected
-    assert len(asked) > 3
