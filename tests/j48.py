@@ -161,24 +161,35 @@ def ask_weka(jar, problem):
     options += ["-C", str(rules["confidence"])] if rules["prune"] else ["-U"]
     # Without pruning nothing is raised either.
     options += ["-S"] if rules["prune"] and not rules["subtree_raising"] else []
-    with tempfile.TemporaryDirectory() as folder:
-        train, test, out = (Path(folder, name) for name in ("train.arff", "test.arff", "out.csv"))
-        _write_arff(train, problem.train, problem.weights)
-        _write_arff(test, problem.test, None)
-        output = "weka.classifiers.evaluation.output.prediction.CSV -distribution -decimals 12"
-        asked = ["-T", str(test), "-classifications", f"{output} -file {out} -suppress"]
-        command = ["weka.classifiers.trees.J48", "-t", str(train), *options]
-        _java(jar, *command, *asked)
-        with out.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))[1:]
-        shown = _java(jar, *command, "-no-cv")
+    classifier = ["weka.classifiers.trees.J48", *options]
+    shares, shown = ask_classifier(jar, classifier, problem.train, problem.test, problem.weights)
     leaves, nodes = (
         int(re.search(rf"{words}\s*:\s*(\d+)", shown)[1])
         for words in ("Number of Leaves", "Size of the tree")
     )
-    k = problem.train.n_classes
-    shares = [[float(cell.lstrip("*")) for cell in row[4 : 4 + k]] for row in rows if row]
-    return Answer(leaves, nodes, np.array(shares))
+    return Answer(leaves, nodes, shares)
+
+
+def ask_classifier(jar, classifier, train, test, weights=None):
+    """What a classifier of WEKA, a class and its options, learns from some rows and says of others.
+
+    Returns probabilities of shape (n_rows, n_classes), and the model as WEKA shows it.
+    """
+    name, *options = classifier
+    with tempfile.TemporaryDirectory() as folder:
+        learned, asked, out = (Path(folder, end) for end in ("train.arff", "test.arff", "out.csv"))
+        _write_arff(learned, train, weights)
+        _write_arff(asked, test, None)
+        output = "weka.classifiers.evaluation.output.prediction.CSV -distribution -decimals 15"
+        said = ["-T", str(asked), "-classifications", f"{output} -file {out} -suppress"]
+        command = [name, "-t", str(learned), *options]
+        _java(jar, *command, *said)
+        with out.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))[1:]
+        shown = _java(jar, *command, "-no-cv")
+    k = train.n_classes
+    proba = [[float(cell.lstrip("*")) for cell in row[4 : 4 + k]] for row in rows if row]
+    return np.array(proba), shown
 
 
 def _java(jar, *arguments):
