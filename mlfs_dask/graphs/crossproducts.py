@@ -1,11 +1,11 @@
-"""Products of columns with factors over the rows, and of centred columns with themselves.
+"""Products of centred columns with themselves.
 
 CSR columns stay CSR: what centring would fill in is added as a product of means. Only columns
 without a single zero, which are stored in full anyway, are taken as dense ones, less a centre, so
 that values far from zero keep their digits. Columns of dense rows are all taken so::
 
-    tile ──┬── light    CSR                     X' T           (d x q)
-           └── full     dense, less a centre    (X - c)' T
+    tile ──┬── light    CSR
+           └── full     dense, less a centre
 """
 
 from __future__ import annotations
@@ -90,30 +90,6 @@ def centred_columns(
     return CentredColumns(columns, centre, np.flatnonzero(~full), np.flatnonzero(full), source.tile)
 
 
-def cross_products(
-    source: Source, centred: CentredColumns, factors: Any, executor: Executor
-) -> FloatArray:
-    """Products of all columns with factors: of full columns less their centres, of light ones raw.
-
-    Parameters
-    ----------
-    source, centred
-        Rows and the columns made of them.
-    factors : ndarray, shape (n_samples, n_factors)
-    executor
-        Where to run.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_columns, n_factors)
-    """
-    out = np.zeros((centred.columns.n_columns, factors.shape[1]))
-    tasks = tile_tasks(source, factors)
-    for part in executor.map(_multiply_tile, tasks, executor.share(centred)):
-        out += part
-    return out
-
-
 def gram_product(
     source: Source, centred: CentredColumns, executor: Executor
 ) -> Callable[[FloatArray], FloatArray]:
@@ -141,20 +117,6 @@ def gram_product(
         return out
 
     return multiply
-
-
-def _multiply_tile(task: TileTask, centred: CentredColumns) -> FloatArray:
-    [block] = task.load()
-    [[factors]] = task.rows
-    n, width = factors.shape
-    padded = _padded(factors, padded_rows(n, centred.tile))
-    out = np.zeros((centred.columns.n_columns, width))
-    if len(centred.light):
-        out[centred.light] = centred.light_part(block).T @ padded[:n, :width]
-    with single_blas_thread():
-        for which, X in centred.full_parts(block):
-            out[which] = (X.T @ padded)[: len(which), :width]
-    return out
 
 
 def _gram_tile(task: TileTask, centred: CentredColumns, vectors: FloatArray) -> FloatArray:

@@ -53,10 +53,10 @@ def label_sums(
         largest = largest * columns.scale
     bound = np.where(np.isnan(columns.code), largest, 1.0)
     places = cuts(bound, source.n_samples)
-    sums = np.zeros((2, Y.shape[1] + 1, columns.n_columns))
+    sums: FloatArray | None = None
     for part in executor.map(_add_tile, tile_tasks(source, Y), columns, executor.share(places)):
-        sums += part
-    return sums
+        sums = part if sums is None else np.add(sums, part, out=sums)
+    return np.zeros((2, Y.shape[1] + 1, columns.n_columns)) if sums is None else sums
 
 
 def _add_tile(task: TileTask, columns: Columns, places: Cuts) -> FloatArray:

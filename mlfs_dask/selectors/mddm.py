@@ -22,13 +22,15 @@ from mlfs_dask._typing import FloatArray, Impute, Normalize
 from mlfs_dask.checks import check_choice, is_number
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.columns import Columns, make_columns
-from mlfs_dask.graphs.crossproducts import centred_columns, cross_products, gram_product
+from mlfs_dask.graphs.crossproducts import centred_columns, gram_product
 from mlfs_dask.graphs.deviations import column_scatter, divisors
 from mlfs_dask.graphs.executor import Executor
+from mlfs_dask.graphs.label_sums import label_sums
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.conjugate import Product, solve
+from mlfs_dask.kernels.label_sums import uneven
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 
 
@@ -124,25 +126,25 @@ class MDDM(BaseSelector):
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:
         columns = make_columns(source, summary, executor)
         divisor = divisors(columns, self.normalize)
-        Y = labels_of(source).astype(np.float64)
-        mean, scatter = column_scatter(source, columns, np.ones(source.n_samples), executor)
-        centred = centred_columns(source, columns, summary, mean)
-        # The factors' sums are 0 up to rounding, which means far from 0 would make visible.
-        factors = Y - Y.mean(axis=0)
-        G = cross_products(source, centred, factors, executor)
-        G[centred.light] -= np.outer(mean[centred.light], factors.sum(axis=0))
-        G[scatter == 0.0] = 0.0
+        Y, n = labels_of(source), source.n_samples
+        # X_c'Y_c = X'Y - (sums of X) (shares of the labels): no mean is needed, and no digit lost.
+        sums = label_sums(source, columns, summary, Y, executor)
         with np.errstate(over="ignore"):
-            G /= divisor[:, None]
-            diagonal = self.mu * (scatter / divisor / divisor) + (1.0 - self.mu)
-        _check_size(G, diagonal, columns)
+            G = uneven(sums, Y.sum(axis=0, dtype=np.int64), n).T / n / divisor[:, None]
         self.n_solver_steps_ = 0
-        Z = G
-        if self.constraint == "spc":
+        if self.constraint == "proj":
+            _check_size(G, np.ones(len(G)), columns)
+            Z = G
+        else:
+            mean, scatter = column_scatter(source, columns, np.ones(n), executor)
+            with np.errstate(over="ignore"):
+                diagonal = self.mu * (scatter / divisor / divisor) + (1.0 - self.mu)
+            _check_size(G, diagonal, columns)
+            centred = centred_columns(source, columns, summary, mean)
             gram = gram_product(source, centred, executor)
             G = _independent(G)
             Z = self._solve(gram, divisor, diagonal, G)
-        self._rank(columns.by_feature(np.einsum("jt,jt->j", Z, Z)), G.T @ Z, summary)
+        self._rank(columns.by_feature(np.einsum("jt,jt->j", Z, Z)), G, Z, summary)
 
     def _solve(
         self, gram: Product, divisor: FloatArray, diagonal: FloatArray, G: FloatArray
@@ -163,9 +165,13 @@ class MDDM(BaseSelector):
         Z, self.n_solver_steps_ = solve(multiply, G / by[:, None], name)
         return Z / by[:, None]
 
-    def _rank(self, scores: FloatArray, projected: FloatArray, summary: ColumnSummary) -> None:
+    def _rank(
+        self, scores: FloatArray, G: FloatArray, Z: FloatArray, summary: ColumnSummary
+    ) -> None:
         kept = np.where(summary.constant, 0.0, scores)
         if self.ranking == "eigorder":
+            with single_blas_thread():
+                projected = G.T @ Z
             kept = _eigenvalues(projected, len(scores))
         self._keep_ranking(kept, summary.constant, higher_is_better=True)
 

@@ -40,6 +40,19 @@ def test_order_and_argbest_against_plain_sorting(values, data):
     assert argbest(scores, higher_is_better=higher) == best
 
 
+@given(
+    st.lists(finite, min_size=1, max_size=8),
+    st.lists(st.floats(-3e-8, 3e-8), min_size=1, max_size=6),
+    st.booleans(),
+)
+def test_order_of_near_values_is_that_of_their_keys(centres, apart, higher):
+    scores = np.array([c * (1 + e) for e in apart for c in [*centres, 0.0, 5e-324]])
+    keys = decision_key(scores)
+    expected = np.argsort(-keys if higher else keys, kind="stable")
+    got = rank_order(scores, higher_is_better=higher, constant=np.zeros(len(scores), dtype=bool))
+    assert got.tolist() == expected.tolist()
+
+
 def test_values_that_differ_in_the_last_bits_are_a_tie():
     assert argbest(np.array([0.3, 0.1 + 0.2]), higher_is_better=True) == 0
     assert argbest(np.array([0.1 + 0.2, 0.3]), higher_is_better=False) == 0
