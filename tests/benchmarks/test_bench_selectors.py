@@ -223,12 +223,16 @@ def test_genetic_search(name: str, seconds: int, side_by_side: SideBySide) -> No
         ("mddm", 2.4),
         ("laplacian", 4.8),
         ("mlnb", 2.4),
+        ("pmu", 2.4),
+        ("mdmr", 2.4),
+        ("spec-wrapper", 2.4),
+        ("relief-wrapper", 4.8),
     ],
 )
 def test_growth_with_rows(method: str, most: float, side_by_side: SideBySide) -> None:
     """Twice the rows: twice the time, but four times for what compares all pairs of rows."""
     n = side_by_side.size(full=32_000, quick=80)
-    n = n // 4 if method in ("laplacian", "mlnb") else n
+    n = n // 4 if method in ("laplacian", "mlnb", "relief-wrapper") else n
     options = {"n_generations": 5} if method == "mlnb" else {}
     rng = np.random.default_rng(3)
     X = rng.random((n, 100))
