@@ -24,7 +24,13 @@ from mlfs_dask._typing import AnyArray, FloatArray, IntArray
 from mlfs_dask.graphs.arrivals import Column, pack, values_of
 from mlfs_dask.graphs.executor import Executor, InProcess
 from mlfs_dask.graphs.gap_tasks import Block, Columns, Surroundings, measure_block
-from mlfs_dask.graphs.kept_distances import KeptDistances, add_tallies, despite_losses, row_blocks
+from mlfs_dask.graphs.kept_distances import (
+    KeptDistances,
+    add_tallies,
+    at_hand,
+    despite_losses,
+    row_blocks,
+)
 from mlfs_dask.kernels.exactsum import Cuts, cuts
 from mlfs_dask.kernels.gap_counts import (
     CLASSES,
@@ -43,6 +49,7 @@ from mlfs_dask.kernels.points import first_rows, refine
 _WHAT = {"hard": HARD, "soft": SOFT, "classes": CLASSES}
 # Pairs that are looked at in this process, since starting tasks takes longer.
 _SMALL = 2**19
+_TASKS_TAKE = 16  # times as long on a cluster
 # Kept distances cost about as much to look at as this many features or bytes take to compare.
 _LOOK_COST = 4
 
@@ -220,11 +227,14 @@ class Dependency:
             features = values_of(columns[:-1], self._n, rows)
             last, pending = values_of(columns[-1:], self._n, rows), values_of([], self._n, rows)
             dtype = np.dtype(np.float64)
-        executor = self._executor if n**2 > _SMALL else InProcess(1)
+        here = isinstance(self._executor, InProcess)
+        small = n**2 <= _SMALL * (1 if here else _TASKS_TAKE)
+        executor = InProcess(1) if small else self._executor
         blocks = [Block(*span) for span in row_blocks(n, n * dtype.itemsize, executor.n_workers)]
 
         def ask() -> Tally:
-            common = [executor.share(part) for part in (around, features, pending, last)]
+            parts = (around, features, pending, last)
+            common = [at_hand(executor, part, len(blocks)) for part in parts]
             [tally] = add_tallies(executor.map(measure_block, blocks, *common, dtype))
             return tally
 

@@ -102,8 +102,9 @@ class OnCluster:
     def __init__(self, client: Any, priority: int = 0) -> None:
         self._client = client
         self._options = {"pure": False, "priority": priority}
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
-        self.n_workers = max(1, sum(worker["nthreads"] for worker in workers))
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        self._slots = [name for name, worker in workers.items() for _ in range(worker["nthreads"])]
+        self.n_workers = max(1, len(self._slots))
 
     def map(
         self, function: Callable[..., Any], items: Sequence[Any], *common: Any
@@ -114,13 +115,17 @@ class OnCluster:
         costs as much as a short task.
         """
         prefix, window = _prefix(function), 4 * self.n_workers
+        # Dask sends tasks to a worker that has what they depend on: all of them to the only holder
+        # of a shared value, from where others take them now and then, one by one.
+        in_turn = any(hasattr(type(value), "result") for value in common)
         alive: deque[Any] = deque()
         left, sent = iter(items), 0
         try:
             while sent < len(items) or alive:
                 if len(alive) <= window // 2:
                     some = list(islice(left, window - len(alive)))
-                    alive.extend(self._submit(function, some, common, prefix, sent))
+                    submit = self._submit_in_turn if in_turn else self._submit
+                    alive.extend(submit(function, some, common, prefix, sent))
                     sent += len(some)
                 yield from self._fetch(alive)
         finally:
@@ -140,7 +145,31 @@ class OnCluster:
 
     def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
         """Return futures; what a lost worker held is computed again by those that are left."""
-        return self._submit(function, items, common, _prefix(function), 0)
+        return self._submit_in_turn(function, items, common, _prefix(function), 0)
+
+    def _submit_in_turn(
+        self,
+        function: Callable[..., Any],
+        items: Sequence[Any],
+        common: tuple[Any, ...],
+        prefix: str,
+        first: int,
+    ) -> list[Any]:
+        """As `_submit`, with a wish: each item goes to the next worker, if that is there in time.
+
+        Items that depend on something go where that is.
+        """
+        if any(getattr(item, "dependency", None) is not None for item in items):
+            return self._submit(function, items, common, prefix, first)
+        futures: list[Any] = [None] * len(items)
+        for turn, slot in enumerate(self._slots[: len(items)]):
+            own = range(turn, len(items), len(self._slots))
+            wish = {"workers": slot, "allow_other_workers": True}
+            some = [items[index] for index in own]
+            futures[turn :: len(self._slots)] = self._submit(
+                function, some, common, f"{prefix}-{turn}", first, **wish
+            )
+        return futures if self._slots else self._submit(function, items, common, prefix, first)
 
     def _submit(
         self,
@@ -149,6 +178,7 @@ class OnCluster:
         common: tuple[Any, ...],
         prefix: str,
         first: int,
+        **options: Any,
     ) -> list[Any]:
         count = len(items)
         if count == 0:
@@ -164,6 +194,7 @@ class OnCluster:
             *([value] * count for value in common),
             key=[f"{prefix}-{first + index}" for index in range(count)],
             **self._options,
+            **options,
         )
         return futures
 

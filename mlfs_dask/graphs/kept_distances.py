@@ -35,8 +35,8 @@ from mlfs_dask.kernels.gap_measure import GROUP
 
 KEPT_BYTES = 2**30
 """What kept distances may take of each worker."""
-_BLOCK_BYTES = 128 * 2**20
-_BLOCKS_PER_WORKER = 2
+_BLOCK_BYTES = 256 * 2**20
+_SENT_BYTES = 2**20  # go with the tasks sooner than a worker is asked to hold them
 _PENDING = 3  # columns of values that are added anew each time before they are kept
 _CACHE_BYTES = 8 * 2**20  # distances that are as quickly written as read
 _BITS = 8
@@ -141,11 +141,12 @@ class KeptDistances:
             limit = KEPT_BYTES * self._executor.n_workers
             sizes = np.cumsum([self._n * dtype.itemsize * (b - a) for a, b in self._blocks])
             n_kept = int(np.searchsorted(sizes, limit, side="right"))
-            features = self._executor.share(self._features(0, whole))
+            features = at_hand(self._executor, self._features(0, whole), n_kept)
             blocks = [Block(*span) for span in self._blocks[:n_kept]]
             self._kept = self._executor.keep(keep_block, blocks, features, dtype)
         elif whole > self._covered:
-            pending = self._executor.share(self._features(self._covered, whole))
+            added = self._features(self._covered, whole)
+            pending = at_hand(self._executor, added, len(self._kept))
             # A few at a time, so that old and new distances aren't both there for all blocks.
             step = self._executor.n_workers
             for start in range(0, len(self._kept), step):
@@ -187,9 +188,9 @@ class KeptDistances:
         for b, kept in enumerate(self._kept):
             blocks[b] = replace(blocks[b], dependency=kept)
         anew = self._to_make_anew(in_bits=in_bits) if len(self._kept) < len(blocks) else None
-        share = self._executor.share
         dtype = self._dtype if in_bits else np.dtype(np.float64)
-        common = (self._around, anew, share(pending), share(made), dtype)
+        sent = [at_hand(self._executor, part, len(blocks)) for part in (pending, made)]
+        common = (self._around, anew, *sent, dtype)
         return add_tallies(self._executor.map(measure_block, blocks, *common))
 
     def _to_make_anew(self, *, in_bits: bool) -> Any:
@@ -200,6 +201,28 @@ class KeptDistances:
             features = pack(columns, self._n) if in_bits else values_of(columns, self._n)
             self._shared = (key, self._executor.share(features))
         return self._shared[1]
+
+
+def at_hand(executor: Executor, value: Columns | Surroundings, n_tasks: int) -> Any:
+    """A value as an argument of tasks: itself if that is little to send, else shared.
+
+    Parameters
+    ----------
+    executor
+        Of the tasks.
+    value
+        Features, or where rows stand.
+    n_tasks
+        Tasks that need it.
+    """
+    little = n_tasks * _bytes_of(value) <= _SENT_BYTES
+    return value if little else executor.share(value)
+
+
+def _bytes_of(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return sum(map(_bytes_of, value.points if isinstance(value, Surroundings) else value))
 
 
 def despite_losses(ask: Callable[[], T], begin_again: Callable[[], object]) -> T:
@@ -230,16 +253,15 @@ def row_blocks(n: int, row_bytes: int, n_workers: int) -> list[tuple[int, int]]:
     row_bytes
         Of the distances from one of them.
     n_workers
-        Each gets some blocks.
+        Each gets as many blocks as the others.
 
     Examples
     --------
     >>> row_blocks(40, 40, 2)
-    [(0, 16), (16, 32), (32, 40)]
+    [(0, 24), (24, 40)]
     """
-    n_blocks = _BLOCKS_PER_WORKER * n_workers if n_workers > 1 else 1
-    rows = min(-(-n // n_blocks), max(1, _BLOCK_BYTES // row_bytes))
-    rows = -(-rows // GROUP) * GROUP
+    rounds = max(1, -(-n * row_bytes // (n_workers * _BLOCK_BYTES)))
+    rows = -(-n // (n_workers * rounds * GROUP)) * GROUP
     return [(first, min(first + rows, n)) for first in range(0, n, rows)]
 
 
