@@ -1,15 +1,16 @@
 """Which units go together into a task, and which task is ready.
 
 A selection and the curves that judge it make one task while that is short; long units stand alone,
-so that they spread over the workers and little is lost with one. Very short chains share a task. A
-curve that needs two selections stands apart from both. What follows a growing store stands alone
-and comes before everything else on its data set.
+so that they spread over the workers and little is lost with one. Very short chains share a task,
+once units like theirs were seen to be short: estimates may be wrong, and who comes later waits for
+what was begun. A curve that needs two selections stands apart from both. What follows a growing
+store stands alone and comes before everything else on its data set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from mlfs_dask.jobs.estimate import Sizes, seconds
 from mlfs_dask.jobs.spec import Job
@@ -17,6 +18,7 @@ from mlfs_dask.jobs.units import Unit
 
 _LONG_SECONDS: Final = 2.0
 _SHORT_SECONDS: Final = 0.25
+_Alike: TypeAlias = tuple[str, str, str | None, str | None]
 
 
 class Agenda:
@@ -72,6 +74,7 @@ class Agenda:
         weight = {id(group): sum(cost[unit.id] for unit in group) for group in groups}
         self.groups = sorted(groups, key=lambda group: -weight[id(group)])
         self._cost = cost
+        self._took: dict[_Alike, tuple[float, float]] = {}
         self._waiting = list(self.groups)
 
     def __len__(self) -> int:
@@ -98,35 +101,58 @@ class Agenda:
 
     def next(self) -> tuple[Unit, ...] | None:
         """Units of the next task that is ready; None if none is (or none is left)."""
-        for position, group in enumerate(self._waiting):
-            if self._is_ready(group):
+        position = 0
+        while position < len(self._waiting):
+            group = self._waiting[position]
+            if not self._is_ready(group):
+                position += 1
+            elif len(parts := self._parts(group)) == 1:
                 return self._waiting.pop(position)
+            else:  # the rest is looked at again when more is known
+                rest = tuple(unit for part in parts[1:] for unit in part)
+                self._waiting[position : position + 1] = [parts[0], rest]
         return None
 
+    def _parts(self, group: tuple[Unit, ...]) -> list[tuple[Unit, ...]]:
+        """A group as it would be made by what is known now."""
+        if len(group) == 1:
+            return [group]
+        unseen = {unit.id for unit in group if _alike(unit) not in self._took}
+        return _grouped(group, {unit.id: self._seconds(unit) for unit in group}, unseen)
+
+    def _seconds(self, unit: Unit) -> float:
+        took, estimated = self._took.get(_alike(unit), (1.0, 1.0))
+        return self._cost[unit.id] * took / estimated
+
     def seconds(self, units: Iterable[Unit]) -> float:
-        """Estimated time of units on one core.
+        """Estimated time of units on one core, by what such units took where that is known.
 
         Parameters
         ----------
         units
             Any of the job's.
         """
-        return sum(self._cost[unit.id] for unit in units)
+        return sum(self._seconds(unit) for unit in units)
 
     def n_ready(self) -> int:
         """Tasks that could be handed out now."""
         return sum(self._is_ready(group) for group in self._waiting)
 
-    def finish(self, unit: Unit, *, failed: bool = False) -> None:
+    def finish(self, unit: Unit, *, seconds: float = 0.0, failed: bool = False) -> None:
         """Note that a unit is done or has failed.
 
         Parameters
         ----------
         unit
             The unit.
+        seconds
+            How long it took; 0 if that says nothing about others.
         failed
             Whether it left no result; what judges it then fails too.
         """
+        if seconds > 0.0:
+            took, estimated = self._took.get(_alike(unit), (0.0, 0.0))
+            self._took[_alike(unit)] = took + seconds, estimated + self._cost[unit.id]
         (self._failed if failed else self._done).add(unit.id)
 
     def _is_ready(self, group: tuple[Unit, ...]) -> bool:
@@ -141,7 +167,13 @@ class Agenda:
         return needed <= self._done | self._failed
 
 
-def _grouped(units: Sequence[Unit], cost: Mapping[str, float]) -> list[tuple[Unit, ...]]:
+def _alike(unit: Unit) -> _Alike:
+    return unit.kind, unit.dataset, unit.selector, unit.classifier
+
+
+def _grouped(
+    units: Sequence[Unit], cost: Mapping[str, float], unseen: Container[str] = ()
+) -> list[tuple[Unit, ...]]:
     chains: dict[str, list[Unit]] = {}
     for unit in units:
         # Tasks wait for tasks before them only, so none waits for one that waits for it.
@@ -154,7 +186,7 @@ def _grouped(units: Sequence[Unit], cost: Mapping[str, float]) -> list[tuple[Uni
         total = sum(cost[unit.id] for unit in chain)
         if total > _LONG_SECONDS:
             groups += [(unit,) for unit in chain]
-        elif total > _SHORT_SECONDS:
+        elif total > _SHORT_SECONDS or any(unit.id in unseen for unit in chain):
             groups.append(tuple(chain))
         else:
             short += chain

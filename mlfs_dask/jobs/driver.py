@@ -172,7 +172,9 @@ class Driver:
                     if self._feeds.has_to_wait(outcome):
                         continue
                     self._commit(outcome)
-                    agenda.finish(outcome.unit, failed=outcome.payload is None)
+                    failed = outcome.payload is None
+                    seconds = 0.0 if failed else outcome.seconds
+                    agenda.finish(outcome.unit, seconds=seconds, failed=failed)
                 self._feeds.take(self._feeds.waiting)
                 for unit in self._feeds.awake():
                     agenda.add(unit)
