@@ -108,8 +108,9 @@ class Agenda:
                 position += 1
             elif len(parts := self._parts(group)) == 1:
                 return self._waiting.pop(position)
-            else:  # the rest is looked at again when more is known
-                rest = tuple(unit for part in parts[1:] for unit in part)
+            else:  # the rest is looked at again when more is known, in the order of the units
+                first = {unit.id for unit in parts[0]}
+                rest = tuple(unit for unit in group if unit.id not in first)
                 self._waiting[position : position + 1] = [parts[0], rest]
         return None
 

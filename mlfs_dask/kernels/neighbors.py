@@ -206,11 +206,12 @@ def search_packed(
         From :func:`distance_buffer`, of the lists' type. Sums stop at the type's largest value,
         which never enters a list: a list that isn't full at the end needs a wider type.
     """
-    for first in range(0, len(queries), GROUP):
-        group = min(GROUP, len(queries) - first)
-        for begin in range(0, columns.shape[1], PACKED_CHUNK):
-            end = min(begin + PACKED_CHUNK, columns.shape[1])
-            n = end - begin
+    # Rows outside, queries inside: a chunk of rows stays near the core until all have seen it.
+    for begin in range(0, columns.shape[1], PACKED_CHUNK):
+        end = min(begin + PACKED_CHUNK, columns.shape[1])
+        n = end - begin
+        for first in range(0, len(queries), GROUP):
+            group = min(GROUP, len(queries) - first)
             totals[:group, :n] = 0
             b = 0
             for point in range(len(stops)):

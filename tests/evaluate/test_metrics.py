@@ -15,8 +15,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from mlfs_dask import metrics
 from mlfs_dask.errors import InputError
-from mlfs_dask.evaluate.metrics import comparison
 from mlfs_dask.evaluate.splits import kfold_repeats
+from mlfs_dask.kernels import metrics as kernels
 from reference import metrics as twin
 
 CONVENTIONS = ("default", "mulan", "zhang", "sklearn")
@@ -306,13 +306,13 @@ def test_other_refusals():
 
 def test_ranks_are_computed_once(monkeypatch):
     calls = []
-    real = comparison.row_facts
+    real = kernels.row_facts
 
     def counted(truth, scores):
         calls.append(truth.shape)
         return real(truth, scores)
 
-    monkeypatch.setattr(comparison, "row_facts", counted)
+    monkeypatch.setattr(kernels, "row_facts", counted)
     metrics.score_all(RANKING, [[1, 0], [0, 1]], [[0.2, 0.1], [0.3, 0.1]])
     metrics.score_all(["hamming_loss"], [[1, 0]], [[0.2, 0.1]], [[1, 0]])
     assert calls == [(2, 2)]

@@ -98,12 +98,18 @@ def test_curves_sized_by_another_selector_need_both():
     assert all(u.needs == () for u in own if u.selector == "all")
 
 
-@given(n=st.integers(20, 10**6), d=st.integers(2, 2000), done=st.sets(st.integers(0, 31)))
-def test_selectors_that_size_each_other_hold_up_nobody(n, d, done):
+@given(
+    n=st.integers(20, 10**6),
+    d=st.integers(2, 2000),
+    done=st.sets(st.integers(0, 31)),
+    seconds=st.sampled_from([0.0, 1e-3, 0.2, 5.0]),
+)
+def test_selectors_that_size_each_other_hold_up_nobody(n, d, done, seconds):
     units = units_of(sized(), ["a"])
     finished = {units[i].id for i in done}
     sizes = {"a": Sizes(n, d, 3, min(n, 8), 4096, n * d, bits=False, item_bytes=8)}
-    handed = [unit for task in drain(Agenda(sized(), units, sizes, finished)) for unit in task]
+    tasks = drain(Agenda(sized(), units, sizes, finished), seconds=seconds)
+    handed = [unit for task in tasks for unit in task]
     assert sorted(u.id for u in handed) == sorted(u.id for u in units if u.id not in finished)
     seen = set(finished)
     for unit in handed:
