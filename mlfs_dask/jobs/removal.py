@@ -162,7 +162,10 @@ def _is_run(folder: RunFolder) -> bool:
         manifest = None
     if isinstance(manifest, dict) and {"run", "job_digest", "datasets"} <= manifest.keys():
         return True
-    found = {path.name for path in folder.path.iterdir()}
+    try:
+        found = {path.name for path in folder.path.iterdir()}
+    except FileNotFoundError:  # somebody else removes it just now
+        return False
     return len(found.intersection((*_TRACES, folder.journal.name))) >= _ENOUGH_TRACES
 
 

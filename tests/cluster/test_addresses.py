@@ -242,20 +242,31 @@ def test_files_that_do_not_go_together(files, tmp_path):
 # --- what listens there -----------------------------------------------------------------------
 
 
-def listening(words):
+def listening(words, times=2):
     """Port of a process that hears a line and says something; ``None``: says nothing."""
     server = socket.create_server(("127.0.0.1", 0))
 
     def answer():
-        with server, server.accept()[0] as caller:
-            if words is None:
-                caller.recv(100)
-                caller.recv(100)  # until the caller gives up
-            elif caller.recv(100):
-                caller.sendall(words)
+        with server:
+            for _ in range(times):
+                with server.accept()[0] as caller:
+                    if words is None:
+                        caller.recv(100)
+                        caller.recv(100)  # until the caller gives up
+                    elif caller.recv(100):
+                        caller.sendall(words)
 
     threading.Thread(target=answer, daemon=True).start()
     return server.getsockname()[1]
+
+
+def test_a_scheduler_that_ends_just_now_is_none():
+    given = {"scheduler": f"tcp://127.0.0.1:{listening(b'', times=1)}"}
+    with (
+        pytest.raises(ClusterError, match="no scheduler answers"),
+        connect.connected(choose_target(Wanted(**given))),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("words", [b"HTTP/1.0 400 Bad Request\r\n", b"SSH-2.0-x", b"", None])

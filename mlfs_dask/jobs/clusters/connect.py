@@ -6,6 +6,7 @@ import logging
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -19,6 +20,7 @@ from mlfs_dask.jobs.clusters.versions import refuse_other_versions
 _LOG = logging.getLogger(__name__)
 _ANSWER_SECONDS: Final = 5.0
 _GREETING_SECONDS: Final = 20
+_ENDING_SECONDS: Final = 0.2
 _LENGTH: Final = struct.Struct("<Q")
 _LONGEST_GREETING: Final = 2**20
 _CONNECT_SECONDS: Final = 20
@@ -77,8 +79,25 @@ def refuse_strangers(target: Target, security: Any) -> None:
         The host has no address, nothing listens there, or what listens is something else.
     """
     address = target.address
+    with _connected(target) as plain:
+        plain.settimeout(_GREETING_SECONDS)
+        if security is None:
+            heard, shaken = _greeting(plain), False
+        else:
+            heard, shaken = _shake(plain, security.get_connection_args("client")["ssl_context"])
+    if heard == b"" or isinstance(heard, ConnectionError):  # one that ends, and listens no more?
+        time.sleep(_ENDING_SECONDS)
+        _connected(target).close()
+    if security is None:
+        _refuse_other_words(address, heard)
+    else:
+        _refuse_distrust(address, heard, shaken=shaken)
+
+
+def _connected(target: Target) -> socket.socket:
+    address = target.address
     try:
-        plain = socket.create_connection((address.host, address.port), timeout=_ANSWER_SECONDS)
+        return socket.create_connection((address.host, address.port), timeout=_ANSWER_SECONDS)
     except OSError as error:
         reason = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
         raise ClusterError(
@@ -86,12 +105,6 @@ def refuse_strangers(target: Target, security: Any) -> None:
             hint=target.hint,
             address=str(address),
         ) from error
-    with plain:
-        plain.settimeout(_GREETING_SECONDS)
-        if security is None:
-            _refuse_other_words(address, _greeting(plain))
-        else:
-            _refuse_distrust(address, plain, security.get_connection_args("client")["ssl_context"])
 
 
 def _refuse_other_words(address: SchedulerAddress, heard: bytes | OSError) -> None:
@@ -104,17 +117,18 @@ def _refuse_other_words(address: SchedulerAddress, heard: bytes | OSError) -> No
         )
 
 
-def _refuse_distrust(
-    address: SchedulerAddress, plain: socket.socket, context: ssl.SSLContext
-) -> None:
-    heard: bytes | OSError
+def _shake(plain: socket.socket, context: ssl.SSLContext) -> tuple[bytes | OSError, bool]:
+    """What is heard over TLS, or why nothing is, and whether hands were shaken."""
     shaken = False
     try:
         with context.wrap_socket(plain) as channel:
             shaken = True
-            heard = _words(channel)  # who refuses our certificate says so only now
+            return _words(channel), True  # who refuses our certificate says so only now
     except OSError as error:
-        heard = error
+        return error, shaken
+
+
+def _refuse_distrust(address: SchedulerAddress, heard: bytes | OSError, *, shaken: bool) -> None:
     reason = _unlike_dask(heard)
     if reason is None:
         return
