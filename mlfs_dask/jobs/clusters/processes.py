@@ -168,6 +168,24 @@ def _wait(processes: Sequence[Any], seconds: float) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
+def lives(pid: int) -> bool:
+    """Whether a process that was started here a short while ago is still there.
+
+    One that begins just now shows no environment for a moment: it is no member yet, and lives.
+
+    Parameters
+    ----------
+    pid
+        Its number.
+    """
+    import psutil
+
+    try:
+        return _lives(psutil.Process(pid))
+    except psutil.NoSuchProcess:
+        return False
+
+
 def _lives(process: Any) -> bool:
     """Whether it does anything still; one that nobody collects stays in the table for ever."""
     import psutil

@@ -308,11 +308,8 @@ def _wait_for(
 ) -> T:
     """Look again and again, until something is found, the process ends or time is up."""
     deadline = time.monotonic() + _START_SECONDS
-    missed = 0
     while (found := look()) is None:
-        there = {process.pid for process in processes.members(record.id)}
-        missed = 0 if record.pids[name] in there else missed + 1
-        if missed > 1:  # a program that begins just now shows no environment for a moment
+        if not processes.lives(record.pids[name]):
             raise _not_started(f"the {name} ended while starting", name, folder)
         if time.monotonic() > deadline:
             raise _not_started(f"the {name} took more than {_START_SECONDS:.0f} s", name, folder)
