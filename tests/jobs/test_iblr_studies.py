@@ -107,7 +107,7 @@ def test_table_2_by_neighbours(mlfs_data):
         if entry["label"] in kept
     ]
     only = f"evaluate.classifier=[{', '.join(inline)}]"
-    found = cells(run(TABLE_2, "evaluate.split.repeats=1", only), repeats=1)
+    found = cells(run(TABLE_2, only))
     assert len(found) == 4 * 5 * len(kept)
     for cell in found:
         folds = cell.measure == "one_error" and abs(cell.apart) <= FOLDS
