@@ -85,9 +85,12 @@ def _failure(finished: Finished) -> MlfsError | None:
     kind = InputError if all(failure.exit_code == 2 for failure in failures) else MlfsError
     hint = f"{root[0].hint} " if root[0].hint else ""
     command = resume_words(folder.id, folder.path.parent, retry_failed=True)
+    if finished.state == "failed":
+        problem = f"{folder.id} failed, no unit has a result"
+    else:
+        problem = f"{len(failures)} units of {folder.id} failed, the others are kept"
     return kind(
-        f"{len(failures)} units of {folder.id} failed, the others are kept; the first: "
-        f"{first}: {message}",
+        f"{problem}; the first: {first}: {message}",
         hint=f"{hint}`mlfs status {folder.id} --failed` has the whole story; try these units again "
         f"with: {command}",
         failed=len(failures),

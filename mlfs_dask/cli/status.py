@@ -61,7 +61,7 @@ def status(name: str, failed: bool, runs: Place, as_json: bool) -> None:
 def _way_on(folder: RunFolder, state: dict[str, Any]) -> str | None:
     if state["state"] not in ("interrupted", "failed", "cancelled", "partial"):
         return None
-    again = state["state"] == "partial"
+    again = bool(state.get("failed"))
     return resume_words(folder.id, folder.path.parent, retry_failed=again)
 
 

@@ -317,18 +317,29 @@ class Driver:
         self._told.add(failure.message)
 
     def _finish(self) -> Finished:
-        state: State = "partial" if self._failures else "done"
+        state = self._end_state()
         self._guard()
         outputs = write_results(
             self._folder, self._order.job, self._units, self._done, self._journal
         )
         self._journal.append("finish", state=state)
         self._journal.sync()
-        self._write_state(state, failed=len(self._failures), outputs=outputs)
+        why = {"message": self._first_failure().message} if state == "failed" else {}
+        self._write_state(state, failed=len(self._failures), outputs=outputs, **why)
         clear_cancel(self._folder)  # came too late
         self._order.progress.end(state)
         _LOG.info("%s: %s", self._folder.id, state)
         return Finished(self._folder, state, fresh=True, failures=tuple(self._failures.values()))
+
+    def _end_state(self) -> State:
+        """Done, or partly; failed where no unit has a result."""
+        if not self._failures:
+            return "done"
+        return "partial" if self._done else "failed"
+
+    def _first_failure(self) -> Failure:
+        """What the others follow from: units that need one that failed come after it."""
+        return next(iter(self._failures.values()))[1]
 
     def _write_state(self, state: State, **facts: Any) -> None:
         self._guard()

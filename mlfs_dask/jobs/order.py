@@ -57,7 +57,7 @@ class Finished:
     folder
         The run.
     state
-        ``"done"`` or ``"partial"``.
+        ``"done"``; ``"partial"`` if units failed; ``"failed"`` if no unit has a result.
     fresh
         Whether any unit ran; false for a run that was finished before.
     failures

@@ -17,8 +17,11 @@ from mlfs_dask.errors import ClusterError
 from mlfs_dask.jobs import lease
 from mlfs_dask.jobs.clusters.settings import ALLOWED_FAILURES, COORDINATOR, COORDINATOR_SHARE
 from mlfs_dask.jobs.coordinator import prepare_run
+from mlfs_dask.jobs.manifest import saved_job
 from mlfs_dask.jobs.order import Order
 from mlfs_dask.jobs.rundir import RunFolder
+from mlfs_dask.jobs.shapes import read_manifest
+from mlfs_dask.jobs.units import units_of
 from mlfs_dask.storage.places import place
 
 _LOG = logging.getLogger(__name__)
@@ -101,7 +104,7 @@ def hand_over(
 
     number = lease.next_number(folder.path)
     if chain is None:
-        folder.write_state("queued", **folder.read_state()["progress"])
+        folder.write_state("queued", **_progress(folder))
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     holders = any(COORDINATOR in worker.get("resources", {}) for worker in workers)
     if not holders:
@@ -118,6 +121,15 @@ def hand_over(
         priority=_FIRST,
     )
     fire_and_forget(future)
+
+
+def _progress(folder: RunFolder) -> dict[str, int]:
+    """How far the run is; one that nobody was at work on yet has its units counted."""
+    progress: dict[str, int] = folder.read_state()["progress"]
+    if progress["total"]:
+        return progress
+    names = [dataset["name"] for dataset in read_manifest(folder.manifest)["datasets"]]
+    return {**progress, "total": len(units_of(saved_job(folder), names))}
 
 
 def _refuse_unseen(client: Any, folder: RunFolder) -> None:

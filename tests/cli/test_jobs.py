@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mlfs_dask.jobs.driver import Driver
 from mlfs_dask.storage.synth import synthesize
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
 
@@ -222,6 +223,28 @@ def test_a_failing_unit_has_exit_code_1_and_the_command_to_go_on(
     status = document("status", "tiny")
     assert f"mlfs resume {status['run']} --retry-failed --runs " in result.stderr
     assert (status["state"], status["failed"]) == ("partial", 13)
+
+
+def test_a_run_that_did_nothing_has_failed(invoke, document, job, tmp_path, monkeypatch):
+    """Its store is lost when it has just begun: one error, not one for each unit."""
+    begin = Driver.run
+
+    def lost(self, plan):
+        (tmp_path / "stores").rename(tmp_path / "elsewhere")
+        return begin(self, plan)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Driver, "run", lost)
+        result = invoke("run", job, code=2)
+    status = document("status", "tiny")
+    assert (status["state"], status["progress"]["done"]) == ("failed", 0)
+    assert status["message"].startswith("there is no store")
+    assert f"Error: {status['run']} failed, no unit has a result; the first: " in result.stderr
+    assert result.stderr.count(status["message"]) == 2  # in the log and as the error
+    assert "--retry-failed" in status["go_on"]
+    (tmp_path / "elsewhere").rename(tmp_path / "stores")
+    again = document("resume", "tiny", "--retry-failed")
+    assert (again["state"], again["failed"]) == ("done", [])
 
 
 def test_ctrl_c_ends_with_the_command_that_goes_on(document, job, tmp_path):

@@ -282,3 +282,15 @@ def test_what_listens_and_is_no_scheduler_is_refused(protocol, words, files, mon
         connect.connected(choose_target(Wanted(**given))),
     ):
         pass
+
+
+def test_a_worker_is_no_scheduler(two_workers, monkeypatch):
+    """A client that it does not take would be waited for when the process ends."""
+    monkeypatch.setattr(connect, "_client", lambda *_: pytest.fail("a client was made"))
+    address, worker = next(iter(two_workers.scheduler_info["workers"].items()))
+    for listening_there, kind in ((address, "worker"), (worker["nanny"], "nanny")):
+        with (
+            pytest.raises(ClusterError, match=f"is no scheduler but a Dask {kind}"),
+            connect.connected(choose_target(Wanted(scheduler=listening_there))),
+        ):
+            pass

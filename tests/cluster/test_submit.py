@@ -32,6 +32,7 @@ from mlfs_dask.jobs.coordinator import Order, prepare_run
 from mlfs_dask.jobs.jobfile import parse_job
 from mlfs_dask.jobs.lease import next_number, own
 from mlfs_dask.jobs.results import open_run
+from mlfs_dask.jobs.submit import hand_over
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
 
 pytestmark = pytest.mark.cluster
@@ -177,6 +178,23 @@ def test_a_run_that_cannot_begin_does_not_wait_for_ever(job, tmp_path):
     shutil.rmtree(tmp_path / "stores")
     assert coordinate(lost, None, retry_failed=True) == "failed"
     assert "there is no store" in lost.read_state()["message"]
+
+
+def test_a_run_that_waits_says_how_many_units_it_has(job, tmp_path):
+    class Taken:
+        """A client whose cluster takes everything and does nothing."""
+
+        def scheduler_info(self, n_workers):
+            return {"workers": {}}
+
+        def submit(self, *_, **__):
+            return None
+
+    runs = tmp_path / "runs"
+    order = Order(job=parse_job(JOB.encode(), "tiny.toml"), text=JOB.encode(), runs=runs)
+    folder = prepare_run(order)
+    hand_over(folder, Taken(), see_through)
+    assert folder.read_state()["progress"] == {"done": 0, "total": UNITS}
 
 
 def test_a_run_that_another_writes_is_left_to_it(job, tmp_path):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import ssl
 import struct
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -24,6 +26,7 @@ _ENDING_SECONDS: Final = 0.2
 _LENGTH: Final = struct.Struct("<Q")
 _LONGEST_GREETING: Final = 2**20
 _CONNECT_SECONDS: Final = 20
+_REFUSALS: Final = (OSError, TypeError, RuntimeError, ValueError)
 
 
 @contextmanager
@@ -47,6 +50,7 @@ def connected(target: Target, *, check_versions: bool = True) -> Iterator[Any]:
         _LOG.warning("%s", target.warning)
     security = target.tls.security() if target.tls is not None else None
     refuse_strangers(target, security)
+    _refuse_others(target, security)
     with _client(target, security) as client:
         if check_versions:
             refuse_other_versions(client)
@@ -179,6 +183,37 @@ def _unlike_dask(heard: bytes | OSError) -> str | None:
     return f"it says {heard!r}" if heard else "it hung up"
 
 
+def _refuse_others(target: Target, security: Any) -> None:
+    """Raise if what answers is a worker, or another Dask process that is no scheduler.
+
+    A client that one of these does not take waits for it at the end of this process.
+    """
+    with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one
+        try:
+            said = thread.submit(asyncio.run, _identity(target, security)).result()
+        except _REFUSALS as error:
+            raise _not_taken(target, error) from error
+    if "workers" not in said:
+        raise ClusterError(
+            f"what listens at {target.address} (from {target.said_by}) is no scheduler but a Dask "
+            f"{str(said.get('type', 'process')).lower()}",
+            hint="Give the address of its scheduler.",
+            address=str(target.address),
+        )
+
+
+async def _identity(target: Target, security: Any) -> dict[str, Any]:
+    """What a Dask process says of itself."""
+    from distributed import Security, rpc
+
+    arguments = (security or Security()).get_connection_args("client")
+    async with rpc(
+        str(target.address), timeout=_CONNECT_SECONDS, connection_args=arguments
+    ) as remote:
+        answer = await asyncio.wait_for(remote.identity(), _CONNECT_SECONDS)
+    return answer if isinstance(answer, dict) else {}
+
+
 def _client(target: Target, security: Any) -> Any:
     from distributed import Client
 
@@ -190,9 +225,13 @@ def _client(target: Target, security: Any) -> Any:
             timeout=_CONNECT_SECONDS,
             name="mlfs",
         )
-    except (OSError, TypeError, RuntimeError, ValueError) as error:
-        raise ClusterError(
-            f"the scheduler at {target.address} did not take this client: {error}",
-            hint="Is it a scheduler, of the same version of Dask? Its log may say more.",
-            address=str(target.address),
-        ) from error
+    except _REFUSALS as error:
+        raise _not_taken(target, error) from error
+
+
+def _not_taken(target: Target, error: Exception) -> ClusterError:
+    return ClusterError(
+        f"the scheduler at {target.address} did not take this client: {error}",
+        hint="Is it a scheduler, of the same version of Dask? Its log may say more.",
+        address=str(target.address),
+    )
