@@ -12,7 +12,8 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_info
 
-from benchmarks.side_by_side import Row, show_bytes
+from benchmarks.large import Line
+from benchmarks.side_by_side import Row, show_bytes, show_seconds
 
 PACKAGES = [
     *("numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "zarr"),
@@ -25,6 +26,14 @@ HEAD = """# Benchmarks
 Written by `make bench`: do not edit. Every line was measured side by side in one run: the
 contenders take turns, medians are compared, smallest and largest round stand in brackets. Only the
 relations carry over to other machines.
+"""
+
+LARGE = """## Large stores
+
+From the opened store to the order of the features, once each, in a process of its own, imports
+included: on its threads, or on a cluster of workers with 2 GiB each that is up already. The first
+peak is that of the process that decides, the others are the workers'. Tasks are items handed out to
+threads or workers; read is what was read of the store.
 """
 
 
@@ -87,7 +96,25 @@ def table(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def document(rows: Sequence[Row], facts: dict[str, str]) -> str:
+def large_table(lines: Sequence[Line]) -> list[str]:
+    """Selections from large stores as the lines of a Markdown table, in the order of measuring."""
+    shown = [
+        "| selection | on | time | processor time | peak memory per process | tasks | read | asked "
+        "| met |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for line in lines:
+        cost, met = line.cost, {True: "yes", False: "**no**", None: ""}[line.met]
+        times = show_seconds(cost.seconds), show_seconds(cost.cpu_seconds)
+        peaks = ", ".join(map(show_bytes, cost.peaks))
+        sizes = f"{cost.tasks:,}", show_bytes(cost.bytes_read)
+        cells = [line.what, line.where, *times, peaks, *sizes, line.asked, met]
+        shown.append("| " + " | ".join(cells) + " |")
+    return shown
+
+
+def document(rows: Sequence[Row], facts: dict[str, str], lines: Sequence[Line] = ()) -> str:
     """The whole file."""
     about = ["| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in facts.items())]
-    return "\n".join([HEAD, *about, "", *table(rows), ""])
+    large = [LARGE, *large_table(lines), ""] if lines else []
+    return "\n".join([HEAD, *about, "", *table(rows), "", *large])
