@@ -9,26 +9,18 @@ import click
 
 from mlfs_dask.cli.append import append
 from mlfs_dask.cli.export import export
+from mlfs_dask.cli.making import destination, force_option, print_made, tile_option
 from mlfs_dask.cli.output import json_option, print_json, print_table
+from mlfs_dask.cli.synth import synth
 
 if TYPE_CHECKING:
     from mlfs_dask.storage.describe import Description
-    from mlfs_dask.storage.places import Place
     from mlfs_dask.storage.store import Dataset
 
 # As shown to people: "593 none" says nothing.
 _PARTS = {"none": "in no split", "train": "train", "test": "test"}
 _DTYPES = click.Choice(["auto", "uint8", "int16", "float32", "float64"])
 _FILE_FORMATS = click.Choice(["arff", "mat", "csv", "libsvm", "npz"])
-
-force_option = click.option("--force", is_flag=True, help="Replace what exists.")
-tile_option = click.option(
-    "--tile",
-    type=click.IntRange(min=1),
-    default=4096,
-    show_default=True,
-    help="Rows of a tile, the unit of sums that are equal on every machine.",
-)
 
 
 @click.group()
@@ -44,6 +36,7 @@ def data() -> None:
 
 data.add_command(append)
 data.add_command(export)
+data.add_command(synth)
 
 
 @data.command()
@@ -90,11 +83,11 @@ def ingest(source: str, dest: str | None, name: str | None, **options: Any) -> N
     entry = None if Path(source).exists() else catalogue.find_entry(source)
     if entry is not None:
         layout = {key: options[key] for key in ("tile", "dtype")}
-        place = _destination(dest or name or entry.name)
+        place = destination(dest or name or entry.name)
         dataset = catalogue.ingest_entry(entry, place, overwrite=options["force"], **layout)
     else:
         dataset = _ingest_file(Path(source), dest, name, options)
-    _print_made(dataset, as_json=options["as_json"])
+    print_made(dataset, as_json=options["as_json"])
 
 
 def _ingest_file(
@@ -107,7 +100,7 @@ def _ingest_file(
 
     overwrite: bool = options["force"]
     if dest is not None:
-        check_destination(_destination(dest), overwrite=overwrite)
+        check_destination(destination(dest), overwrite=overwrite)
     read = ReadOptions(
         labels=_parse_labels(options["labels"]),
         xml=options["xml"],
@@ -120,7 +113,7 @@ def _ingest_file(
         format=options["file_format"],
     )
     reader = open_table(source, test=options["test_file"], options=read)
-    place = _destination(dest or reader.header.name)
+    place = destination(dest or reader.header.name)
     return write_store(
         reader, place, tile=options["tile"], dtype=options["dtype"], overwrite=overwrite
     )
@@ -136,75 +129,6 @@ def _parse_labels(text: str | None) -> tuple[str, ...] | int | None:
         return int(text)
     except ValueError:
         return tuple(next(csv.reader([text], skipinitialspace=True), ()))
-
-
-def _destination(text: str) -> Place:
-    """The store to make: a path or an address as it is, a bare name in the folder of stores."""
-    from mlfs_dask.storage.catalogue import store_path
-    from mlfs_dask.storage.places import is_address, place
-
-    if is_address(text):
-        return place(text)
-    path = Path(text)
-    return path if len(path.parts) > 1 or path.suffix == ".zarr" else store_path(text)
-
-
-def _print_made(dataset: Dataset, *, as_json: bool) -> None:
-    for note in dataset.attributes["notes"]:
-        click.echo(f"note: {note}", err=True)
-    if as_json:
-        keys = ("name", "n_samples", "n_features", "n_labels", "label_sets", "tile", "digest")
-        facts = {key: dataset.attributes[key] for key in (*keys, "source", "notes")}
-        shape = {"dtype": dataset.x_dtype.name, "is_sparse": dataset.is_sparse}
-        print_json({"path": dataset.path, **facts, **shape})
-        return
-    click.echo(
-        f"{dataset.path}: {dataset.n_samples:,} samples, {dataset.n_features:,} features "
-        f"({dataset.x_dtype.name}, {'sparse' if dataset.is_sparse else 'dense'}), "
-        f"{dataset.n_labels:,} labels in {dataset.attributes['label_sets']:,} sets"
-    )
-
-
-@data.command()
-@click.argument("dest", default="synth")
-@click.option("-n", "--samples", "n_samples", type=int, default=2000, show_default=True)
-@click.option("-d", "--features", "n_features", type=int, default=60, show_default=True)
-@click.option("-q", "--labels", "n_labels", type=int, default=8, show_default=True)
-@click.option("--relevant", type=int, default=12, show_default=True, help="Features that matter.")
-@click.option("--copies", type=int, default=12, show_default=True, help="Noisy copies of these.")
-@click.option("--copy-noise", type=float, default=0.7, show_default=True, help="0 to 1.")
-@click.option("--label-noise", type=float, default=0.3, show_default=True, help="Signal is 1.")
-@click.option("--label-correlation", type=float, default=0.3, show_default=True, help="0 to 1.")
-@click.option("--density", type=float, default=1.0, show_default=True, help="Share of non-zeros.")
-@click.option("--sparse", is_flag=True, help="Store CSR.")
-@click.option(
-    "--dtype",
-    type=click.Choice(["uint8", "float32", "float64"]),
-    default="float32",
-    show_default=True,
-    help="uint8 makes 0/1 features (give --density).",
-)
-@click.option("--seed", type=int, default=0, show_default=True)
-@tile_option
-@force_option
-@json_option
-def synth(dest: str, tile: int, force: bool, as_json: bool, **planted: Any) -> None:
-    """Make a store of data with a planted truth, of any size.
-
-    DEST is a path, an address or a name. All features that are neither relevant nor copies are
-    noise; the attribute truth of the store says which are which.
-
-    \b
-    Example:
-      mlfs data synth quickstart
-      mlfs data synth large -n 1000000 -d 1000 --sparse --density 0.02 --dtype uint8
-    """
-    from mlfs_dask.storage.ingest import StoreOptions
-    from mlfs_dask.storage.synth import Planted, synthesize
-
-    options = StoreOptions(tile=tile, overwrite=force)
-    dataset = synthesize(_destination(dest), Planted(**planted), options)
-    _print_made(dataset, as_json=as_json)
 
 
 @data.command()

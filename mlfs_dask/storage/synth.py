@@ -39,7 +39,8 @@ from mlfs_dask.storage.store import Dataset
 BLOCK_ROWS: Final = 4096
 """Rows that share a random stream."""
 _SYNTH_STREAM = 5
-_PLAN = 2**32 - 1  # last element of the spawn key of the stream that decides what is planted
+PLAN: Final = 2**32 - 1
+"""Last element of the spawn key of the stream that decides what is planted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +192,7 @@ class PlantedTable:
         """
         rows = max(1, min(BLOCK_ROWS, BATCH_BYTES // (8 * self._drawn_columns)))
         for block in range(-(-self.planted.n_samples // BLOCK_ROWS)):
-            rng = _stream(self.planted.seed, block)
+            rng = block_stream(self.planted.seed, block)
             first = block * BLOCK_ROWS
             last = min(first + BLOCK_ROWS, self.planted.n_samples)
             for start in range(first, last, rows):
@@ -262,12 +263,21 @@ def synthesize(
     return create_store(dest, table.header, table.batches(), layout, {"truth": table.truth})
 
 
-def _stream(seed: int, block: int) -> np.random.Generator:
+def block_stream(seed: int, block: int) -> np.random.Generator:
+    """Random stream of a block of rows, or of the plan.
+
+    Parameters
+    ----------
+    seed
+        Seed of the data.
+    block
+        Number of the block, or ``PLAN``.
+    """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_SYNTH_STREAM, block)))
 
 
 def _draw_plan(planted: Planted) -> _Plan:
-    rng = _stream(planted.seed, _PLAN)
+    rng = block_stream(planted.seed, PLAN)
     relevant, q = planted.relevant, planted.n_labels
     columns = rng.permutation(planted.n_features)
     copy_of = np.arange(planted.copies) % relevant
