@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--copy-noise", type=float, default=0.7, show_default=True, help="0 to 1.")
 @click.option("--label-noise", type=float, default=0.3, show_default=True, help="Signal is 1.")
 @click.option("--label-correlation", type=float, default=0.3, show_default=True, help="0 to 1.")
+@click.option("--label-sets", type=int, help="Distinct label sets; free if left out.")
 @click.option("--density", type=float, default=1.0, show_default=True, help="Share of non-zeros.")
 @click.option("--sparse", is_flag=True, help="Store CSR.")
 @click.option(
@@ -71,7 +72,8 @@ def synth(
       mlfs data synth --like tmc2007 --source tmc2007.mat
     """
     from mlfs_dask.storage.ingest import StoreOptions
-    from mlfs_dask.storage.synth import Planted, synthesize
+    from mlfs_dask.storage.planted import Planted
+    from mlfs_dask.storage.synth import synthesize
 
     options = StoreOptions(tile=tile, overwrite=force)
     if like is not None:

@@ -10,7 +10,13 @@ that label l is relevant to a share p_l of the samples, from 1/5 to 2/5. So rho 
 labels have in common. A noisy copy has the latent sqrt(1 - s^2) g + s e of a relevant feature;
 noise features know nothing of the labels. What is stored is x = Phi(g), uniform in (0, 1); with
 density p < 1 all but the upper share p of each feature is 0, and the rest spreads over (0, 1]; 0/1
-data (``dtype="uint8"``) mark that upper share.
+data (``dtype="uint8"``) mark that upper share. No value is below 0.
+
+With ``label_sets = N`` labels come from N label sets: the first N different ones among rows drawn
+for the purpose in the stream of the plan (with noise that doubles from round to round where the
+signal alone gives fewer). A row takes the set that differs from its free labels in the fewest, the
+first of several; N rows drawn without replacement in the stream of the plan take one set each
+whatever their features are, so that every set occurs.
 
 Blocks of 4,096 rows have streams of their own (``SeedSequence(seed, spawn_key=(5, block))``), so
 the values depend on the parameters alone, not on tile, batches or workers. The truth (which columns
@@ -19,8 +25,10 @@ are relevant, which are copies of which) stands in the attribute ``truth`` of th
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -28,112 +36,25 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import ndtr
 
-from mlfs_dask._typing import FloatArray, IntArray
-from mlfs_dask.errors import InputError
+from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.storage.dtypes import parse_dtype
 from mlfs_dask.storage.ingest import StoreOptions, create_store
 from mlfs_dask.storage.places import Place
+from mlfs_dask.storage.planted import (
+    BLOCK_ROWS,
+    LabelChoice,
+    Plan,
+    Planted,
+    block_stream,
+    draw_plan,
+    nearest_sets,
+)
 from mlfs_dask.storage.records import BATCH_BYTES, RowBatch, TableHeader, empty_split
 from mlfs_dask.storage.store import Dataset
 
-BLOCK_ROWS: Final = 4096
-"""Rows that share a random stream."""
-_SYNTH_STREAM = 5
-PLAN: Final = 2**32 - 1
-"""Last element of the spawn key of the stream that decides what is planted."""
+__all__ = ["BLOCK_ROWS", "Planted", "PlantedTable", "synthesize"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Planted:
-    """What to plant; the defaults are the set of the quickstart.
-
-    Parameters
-    ----------
-    n_samples, n_features, n_labels
-        Size.
-    relevant
-        Features that the labels depend on.
-    copies
-        Noisy copies of relevant features; all other features are noise.
-    copy_noise
-        Standard deviation of the noise in a copy, 0 to 1.
-    label_noise
-        Standard deviation of the noise in a label, against a signal of 1.
-    label_correlation
-        Share of the signal that all labels have in common, 0 to 1.
-    density
-        Share of non-zero values, above 0 to 1.
-    sparse
-        Store CSR.
-    dtype
-        Dtype of X: uint8 makes 0/1 features, float32 and float64 real ones.
-    seed
-        Seed of all streams.
-    """
-
-    n_samples: int = 2000
-    n_features: int = 60
-    n_labels: int = 8
-    relevant: int = 12
-    copies: int = 12
-    copy_noise: float = 0.7
-    label_noise: float = 0.3
-    label_correlation: float = 0.3
-    density: float = 1.0
-    sparse: bool = False
-    dtype: str = "float32"
-    seed: int = 0
-
-    def check(self) -> None:
-        """Refuse impossible values.
-
-        Raises
-        ------
-        InputError
-            Names the parameter, its value and what is allowed.
-        """
-        whole = {"n_samples": 1, "n_features": 1, "n_labels": 1, "relevant": 1, "copies": 0}
-        for name, least in whole.items():
-            _require(getattr(self, name) >= least, name, getattr(self, name), f"at least {least}")
-        _require(self.seed >= 0, "seed", self.seed, "at least 0")
-        informative = self.relevant + self.copies
-        _require(
-            informative <= self.n_features,
-            "n_features",
-            self.n_features,
-            f"at least {informative}, the relevant features and their copies",
-        )
-        for name in ("copy_noise", "label_correlation"):
-            _require(0 <= getattr(self, name) <= 1, name, getattr(self, name), "from 0 to 1")
-        _require(self.label_noise >= 0, "label_noise", self.label_noise, "at least 0")
-        _require(0 < self.density <= 1, "density", self.density, "above 0, at most 1")
-        _require(
-            self.dtype in ("uint8", "float32", "float64"),
-            "dtype",
-            self.dtype,
-            "uint8, float32 or float64",
-        )
-        _require(
-            self.dtype != "uint8" or self.density < 1,
-            "density",
-            self.density,
-            "below 1 for 0/1 features: at 1 all of them would be constant",
-        )
-
-
-def _require(holds: bool, name: str, value: object, allowed: str) -> None:
-    if not holds:
-        raise InputError(f"{name} is {value!r}; it must be {allowed}", parameter=name)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Which column plays which part, and how labels come about."""
-
-    columns: IntArray  # (d,): column of the i-th feature in the order relevant, copies, noise
-    copy_of: IntArray  # (copies,): position of the original among the relevant
-    weights: FloatArray  # (relevant, q): labels' signals from latents, variance 1
-    thresholds: FloatArray  # (q,)
+_AHEAD: Final = 2  # blocks drawn ahead of the one that is written
 
 
 class PlantedTable:
@@ -165,7 +86,7 @@ class PlantedTable:
     def __init__(self, planted: Planted, name: str = "synth") -> None:
         planted.check()
         self.planted = planted
-        self._plan = _draw_plan(planted)
+        self._plan = draw_plan(planted)
         self.header = _header(planted, self._plan, name)
 
     @property
@@ -191,25 +112,42 @@ class PlantedTable:
             so that the values do too.
         """
         rows = max(1, min(BLOCK_ROWS, BATCH_BYTES // (8 * self._drawn_columns)))
-        for block in range(-(-self.planted.n_samples // BLOCK_ROWS)):
-            rng = block_stream(self.planted.seed, block)
-            first = block * BLOCK_ROWS
-            last = min(first + BLOCK_ROWS, self.planted.n_samples)
-            for start in range(first, last, rows):
-                yield self._draw(rng, min(rows, last - start))
+        blocks = range(-(-self.planted.n_samples // BLOCK_ROWS))
+        if rows < BLOCK_ROWS or len(blocks) == 1:
+            for block in blocks:
+                yield from self._runs(block, rows)
+            return
+        with ThreadPoolExecutor(_AHEAD) as pool:  # drawn while those before are written
+            ahead: deque[Future[list[RowBatch]]] = deque()
+            for block in blocks:
+                ahead.append(pool.submit(self._block, block))
+                if len(ahead) > _AHEAD:
+                    yield from ahead.popleft().result()
+            while ahead:
+                yield from ahead.popleft().result()
 
     @property
     def _drawn_columns(self) -> int:
         informative = self.planted.relevant + self.planted.copies
         return informative if self.planted.sparse else self.planted.n_features
 
-    def _draw(self, rng: np.random.Generator, n_rows: int) -> RowBatch:
+    def _block(self, block: int) -> list[RowBatch]:
+        return list(self._runs(block, BLOCK_ROWS))
+
+    def _runs(self, block: int, rows: int) -> Iterator[RowBatch]:
+        rng = block_stream(self.planted.seed, block)
+        first = block * BLOCK_ROWS
+        last = min(first + BLOCK_ROWS, self.planted.n_samples)
+        for start in range(first, last, rows):
+            yield self._draw(rng, start, min(rows, last - start))
+
+    def _draw(self, rng: np.random.Generator, start: int, n_rows: int) -> RowBatch:
         planted, plan = self.planted, self._plan
         relevant = rng.standard_normal((n_rows, planted.relevant))
-        noise = rng.standard_normal((n_rows, planted.n_labels))
-        Y = (relevant @ plan.weights + planted.label_noise * noise > plan.thresholds).astype(
-            np.uint8
-        )
+        noise = planted.label_noise * rng.standard_normal((n_rows, planted.n_labels))
+        Y = plan.labels(relevant, noise)
+        if plan.choice is not None:
+            Y = _chosen(Y, plan.choice, start)
         s = planted.copy_noise
         copies = s * rng.standard_normal((n_rows, planted.copies))
         copies += np.sqrt(1 - s * s) * relevant[:, plan.copy_of]
@@ -263,39 +201,7 @@ def synthesize(
     return create_store(dest, table.header, table.batches(), layout, {"truth": table.truth})
 
 
-def block_stream(seed: int, block: int) -> np.random.Generator:
-    """Random stream of a block of rows, or of the plan.
-
-    Parameters
-    ----------
-    seed
-        Seed of the data.
-    block
-        Number of the block, or ``PLAN``.
-    """
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_SYNTH_STREAM, block)))
-
-
-def _draw_plan(planted: Planted) -> _Plan:
-    rng = block_stream(planted.seed, PLAN)
-    relevant, q = planted.relevant, planted.n_labels
-    columns = rng.permutation(planted.n_features)
-    copy_of = np.arange(planted.copies) % relevant
-    own = np.zeros((relevant, q))
-    for position, feature in enumerate(rng.permutation(max(relevant, 2 * q)) % relevant):
-        own[feature, position % q] = 1.0
-    shared = np.ones((relevant, 1))
-    rho = planted.label_correlation
-    weights = np.sqrt(rho) * shared / np.linalg.norm(shared)
-    weights = weights + np.sqrt(1 - rho) * own / np.linalg.norm(own, axis=0)
-    spread = np.sqrt((weights**2).sum(axis=0) + planted.label_noise**2)
-    shares = np.linspace(0.4, 0.2, q)
-    normal = NormalDist()
-    thresholds = spread * np.array([normal.inv_cdf(1 - share) for share in shares])
-    return _Plan(columns, copy_of, weights, thresholds)
-
-
-def _header(planted: Planted, plan: _Plan, name: str) -> TableHeader:
+def _header(planted: Planted, plan: Plan, name: str) -> TableHeader:
     n_noise = planted.n_features - planted.relevant - planted.copies
     parts = [f"relevant{i}" for i in range(planted.relevant)]
     parts += [f"copy{i}" for i in range(planted.copies)]
@@ -311,6 +217,15 @@ def _header(planted: Planted, plan: _Plan, name: str) -> TableHeader:
         is_sparse=planted.sparse,
         notes=("synthetic data: the attribute truth says what was planted",),
     )
+
+
+def _chosen(Y: ByteArray, choice: LabelChoice, start: int) -> ByteArray:
+    """Labels of rows from `start` on, as sets to choose from: the nearest, or the row's own."""
+    codes = nearest_sets(Y, choice.sets)
+    lo, hi = np.searchsorted(choice.rows, [start, start + len(Y)])
+    codes[choice.rows[lo:hi] - start] = choice.of_rows[lo:hi]
+    labels: ByteArray = choice.sets[codes]
+    return labels
 
 
 def _observe(latent: FloatArray, planted: Planted) -> FloatArray:

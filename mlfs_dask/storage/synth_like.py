@@ -40,9 +40,9 @@ from mlfs_dask.errors import InputError
 from mlfs_dask.storage.ingest import StoreOptions, create_store
 from mlfs_dask.storage.likeness import Likeness, read_likeness
 from mlfs_dask.storage.places import Place
+from mlfs_dask.storage.planted import BLOCK_ROWS, PLAN, block_stream
 from mlfs_dask.storage.records import BATCH_BYTES, RowBatch, TableHeader
 from mlfs_dask.storage.store import Dataset
-from mlfs_dask.storage.synth import BLOCK_ROWS, PLAN, block_stream
 
 _RARE: Final = 50  # words in less than 1 of so many rows are drawn row by row
 _WORDS: Final = 256  # words drawn together

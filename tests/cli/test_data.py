@@ -151,6 +151,7 @@ def test_an_existing_store_needs_force(stores, arff):
         ["export", "tiny", "-o", "x.unknown"],
         ["synth", "x", "--density", "2"],
         ["synth", "x", "--features", "3"],
+        ["synth", "x", "--label-sets", "300"],
         ["synth", "..", "--samples", "5"],
         ["show", "../tiny"],
         ["show", ""],

@@ -1,5 +1,7 @@
 """Planted data: what is planted can be found, and depends on the parameters alone."""
 
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.storage.ingest import StoreOptions
+from mlfs_dask.storage.planted import nearest_sets
 from mlfs_dask.storage.store import open_store
 from mlfs_dask.storage.synth import BLOCK_ROWS, Planted, PlantedTable, synthesize
 
@@ -81,7 +84,7 @@ def test_density(tmp_path, sparse, dtype):
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_values_depend_on_the_parameters_alone(tmp_path, sparse):
-    settings = Planted(n_samples=300, density=0.3, sparse=sparse, seed=5)
+    settings = Planted(n_samples=300, density=0.3, sparse=sparse, seed=5, label_sets=9)
     one = synthesize(tmp_path / "a.zarr", settings, StoreOptions(tile=16))
     two = synthesize(tmp_path / "b.zarr", settings, StoreOptions(tile=4096, name="b"))
     assert one.digest == two.digest
@@ -115,6 +118,69 @@ def test_all_features_relevant(tmp_path):
     assert open_store(tmp_path / "t.zarr").n_labels == 1
 
 
+@pytest.mark.parametrize(("n_samples", "label_sets"), [(6000, 40), (40, 40), (300, 1), (100, 32)])
+def test_the_number_of_label_sets_is_exact(tmp_path, n_samples, label_sets):
+    settings = Planted(n_samples=n_samples, n_labels=5 if label_sets <= 32 else 12,
+                       label_sets=label_sets)  # fmt: skip
+    dataset = synthesize(tmp_path / "t.zarr", settings)
+    assert len(np.unique(dataset.Y, axis=0)) == label_sets
+    assert dataset.attributes["label_sets"] == label_sets
+
+
+def test_label_sets_reached_by_noise_alone(tmp_path):
+    """Without noise and with all labels alike only 4 of the 8 sets of three labels come about."""
+    settings = Planted(n_samples=50, n_labels=3, label_correlation=1.0, label_noise=0.0)
+    assert synthesize(tmp_path / "a.zarr", settings).attributes["label_sets"] <= 4
+    all_sets = replace(settings, label_sets=8)
+    assert synthesize(tmp_path / "b.zarr", all_sets).attributes["label_sets"] == 8
+
+
+def test_a_row_takes_the_nearest_of_the_label_sets():
+    settings = Planted(n_samples=BLOCK_ROWS + 500, n_labels=10, label_sets=30)
+    chosen = np.concatenate([b.Y for b in PlantedTable(settings).batches()])
+    free = np.concatenate([b.Y for b in PlantedTable(replace(settings, label_sets=None)).batches()])
+    sets = np.unique(chosen, axis=0)
+    distances = (free[:, None, :] != sets[None]).sum(axis=2)
+    own = (free != chosen).sum(axis=1)
+    assert (own > distances.min(axis=1)).sum() <= 30  # one row a set has it whatever it is
+    assert (own == 0).any()
+
+
+def test_label_sets_leave_the_features_alone():
+    settings = Planted(n_samples=200, label_sets=20)
+    [chosen] = PlantedTable(settings).batches()
+    [free] = PlantedTable(replace(settings, label_sets=None)).batches()
+    np.testing.assert_array_equal(chosen.X, free.X)
+
+
+def test_the_nearest_set_by_small_steps(monkeypatch):
+    rng = np.random.default_rng(0)
+    Y, sets = (rng.integers(0, 2, (n, 6), dtype=np.uint8) for n in (50, 7))
+    whole = nearest_sets(Y, sets)
+    expected = [min(range(7), key=lambda s: (int((y != sets[s]).sum()), s)) for y in Y]
+    assert whole.tolist() == expected
+    monkeypatch.setattr("mlfs_dask.storage.planted._COMPARED_BYTES", 4 * 7 * 3)
+    assert nearest_sets(Y, sets).tolist() == expected
+
+
+def _peak(table: PlantedTable) -> int:
+    tracemalloc.start()
+    for batch in table.batches():
+        del batch
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_memory_does_not_grow_with_the_rows(sparse):
+    """Blocks are drawn ahead by threads, but no further than two."""
+    settings = Planted(n_features=200, density=0.02, sparse=sparse)
+    few = _peak(PlantedTable(replace(settings, n_samples=5 * BLOCK_ROWS)))
+    many = _peak(PlantedTable(replace(settings, n_samples=16 * BLOCK_ROWS)))
+    assert many < 1.5 * few
+
+
 WRONG = {
     "n_samples": (0, "at least 1"),
     "n_labels": (0, "at least 1"),
@@ -124,6 +190,7 @@ WRONG = {
     "copy_noise": (1.5, "from 0 to 1"),
     "label_correlation": (-0.1, "from 0 to 1"),
     "label_noise": (-1.0, "at least 0"),
+    "label_sets": (0, "from 1 to 256, no more than samples or sets of 8 labels"),
     "density": (0.0, "above 0, at most 1"),
     "dtype": ("int16", "uint8, float32 or float64"),
     "seed": (-1, "at least 0"),
@@ -136,6 +203,14 @@ def test_impossible_parameters(tmp_path, name):
     with pytest.raises(InputError) as caught:
         synthesize(tmp_path / "t.zarr", Planted(**{name: value}))
     assert str(caught.value) == f"{name} is {value!r}; it must be {allowed}"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("n_samples", "n_labels", "most"), [(3, 30, 3), (50, 2, 4)])
+def test_more_label_sets_than_there_can_be(tmp_path, n_samples, n_labels, most):
+    settings = Planted(n_samples=n_samples, n_labels=n_labels, label_sets=most + 1)
+    with pytest.raises(InputError, match=f"label_sets is {most + 1}; it must be from 1 to {most},"):
+        synthesize(tmp_path / "t.zarr", settings)
     assert list(tmp_path.iterdir()) == []
 
 
