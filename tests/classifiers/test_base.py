@@ -80,7 +80,7 @@ def test_a_fitted_classifier_survives_pickling(name, table) -> None:
 
 
 @pytest.mark.parametrize("name", registry.names("classifiers"))
-def test_bl_068_predicting_before_fitting_says_so(name) -> None:
+def test_predicting_before_fitting_says_so(name) -> None:
     with pytest.raises(NotFittedError, match="not fitted"):
         get_classifier(name).predict([[1.0]])
 

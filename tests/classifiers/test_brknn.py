@@ -33,7 +33,7 @@ def test_half_of_the_neighbors_are_absent_from_three_labels_on(n_labels, present
         assert fitted.predict_proba([[4.5]])[0, 0] == 0.5
 
 
-def test_bl_066_confidences_lie_between_0_and_1():
+def test_confidences_lie_between_0_and_1():
     rng = np.random.default_rng(0)
     X, Y = rng.random((40, 3)), (rng.random((40, 3)) < 0.8).astype(int)
     proba = BRkNN(n_neighbors=10).fit(X, Y).predict_proba(X)
@@ -43,7 +43,7 @@ def test_bl_066_confidences_lie_between_0_and_1():
     assert np.all((everywhere > 0.9) & (everywhere < 1))
 
 
-def test_bl_065_extension_b_predicts_nothing_where_no_neighbor_has_a_label():
+def test_extension_b_predicts_nothing_where_no_neighbor_has_a_label():
     X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
     Y = np.array([[0, 0, 0]] * 3 + [[1, 0, 1]] * 3)
     fitted = BRkNN(n_neighbors=3, extension="b").fit(X, Y)

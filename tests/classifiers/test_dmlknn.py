@@ -49,7 +49,7 @@ def test_scores_of_five_rows_by_hand():
     np.testing.assert_array_equal(fitted.prior_, [5 / 8, 5 / 8])
 
 
-def test_bl_071_delta_is_honoured():
+def test_delta_is_honoured():
     """With delta = 1 rows with the other labels besides are alike too."""
     Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1], [1, 1], [1, 1]])
     answers = [
@@ -82,7 +82,7 @@ def test_without_smoothing_nothing_seen_scores_0():
 
 
 def test_scores_and_decisions_agree():
-    """BL-063: the label with the highest score is predicted whenever any is."""
+    """The label with the highest score is predicted whenever any is."""
     rng = np.random.default_rng(1)
     X, Y = rng.random((50, 3)), (rng.random((50, 4)) < 0.5).astype(np.uint8)
     fitted = DMLkNN(5, delta=2).fit(X, Y)

@@ -17,7 +17,7 @@ from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.storage.readers import open_table
 
 
-def test_bl_062_training_rows_are_described_without_themselves():
+def test_training_rows_are_described_without_themselves():
     """Isolated pairs with opposite labels, k = 1: each row's input is the other row's label."""
     X = np.repeat(np.arange(20.0), 2)[:, None] * 10 + np.tile([0.0, 1.0], 20)[:, None]
     Y = np.tile([[1], [0]], (20, 1)).astype(np.uint8)

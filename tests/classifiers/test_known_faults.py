@@ -1,7 +1,6 @@
 """Faults that users of other libraries reported, asked of every classifier there is.
 
-What only one family can get wrong stands in its own file: BL-062 (iblr), BL-065 and BL-066
-(brknn), BL-071 (dmlknn), BL-080 and BL-081 (rakel, clr).
+What only one family can get wrong stands in the tests of that family.
 """
 
 import itertools
@@ -36,7 +35,7 @@ def grid(n=60, values=3, d=3, seed=0):
 
 
 @every_classifier
-def test_bl_063_scores_are_shares_and_agree_with_decisions(name) -> None:
+def test_scores_are_shares_and_agree_with_decisions(name) -> None:
     X, Y = grid(values=9)
     fitted = get_classifier(name).fit(X, Y)
     proba, labels = fitted.predict_proba(X), fitted.predict(X)
@@ -48,7 +47,7 @@ def test_bl_063_scores_are_shares_and_agree_with_decisions(name) -> None:
     assert np.all(lowest >= highest)
 
 
-def test_bl_063_five_rows_of_mlknn_by_hand() -> None:
+def test_five_rows_of_mlknn_by_hand() -> None:
     """k = 1, s = 1; rows 0 and 1 carry the label, 2 is on their side; 3 and 4 stand apart.
 
     P(H1) = 3/7. The nearest others have labels 1, 1, 1, 0, 0: of rows with the label two see one
@@ -66,7 +65,7 @@ def test_bl_063_five_rows_of_mlknn_by_hand() -> None:
 
 
 @every_classifier
-def test_bl_065_where_no_row_has_a_label_none_is_predicted(name) -> None:
+def test_where_no_row_has_a_label_none_is_predicted(name) -> None:
     X, _ = grid()
     fitted = get_classifier(name).fit(X, np.zeros((60, 3)))
     assert fitted.predict(X).sum() == 0
@@ -75,7 +74,7 @@ def test_bl_065_where_no_row_has_a_label_none_is_predicted(name) -> None:
 
 @every_classifier
 @pytest.mark.filterwarnings("ignore::mlfs_dask.errors.DegenerateInputWarning")
-def test_bl_072_more_neighbours_than_rows(name) -> None:
+def test_more_neighbours_than_rows(name) -> None:
     """Those that look at ten neighbours, or a base learner that does, take what there is."""
     X, Y = grid(n=6)
     base = {"base": "knn"} if name in ("br", "lp", "rakel", "clr") else {}
@@ -84,13 +83,13 @@ def test_bl_072_more_neighbours_than_rows(name) -> None:
 
 
 @pytest.mark.parametrize("name", NEIGHBOURS)
-def test_bl_072_fewer_neighbours_are_said(name) -> None:
+def test_fewer_neighbours_are_said(name) -> None:
     with pytest.warns(DegenerateInputWarning, match="so 5 neighbours are used"):
         get_classifier(name).fit(*grid(n=6))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_bl_074_the_nearest_are_first_by_distance_then_by_index(form, monkeypatch) -> None:
+def test_the_nearest_are_first_by_distance_then_by_index(form, monkeypatch) -> None:
     """The same lists for any tiles and executors, where all but a few are tied."""
     X, _ = grid(n=80, values=2)
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
@@ -105,7 +104,7 @@ def test_bl_074_the_nearest_are_first_by_distance_then_by_index(form, monkeypatc
 
 
 @pytest.mark.parametrize("name", NEIGHBOURS)
-def test_bl_074_predictions_rest_on_the_order_of_the_rows_only_where_rows_are_tied(name) -> None:
+def test_predictions_rest_on_the_order_of_the_rows_only_where_rows_are_tied(name) -> None:
     rng = np.random.default_rng(3)
     X, Y = rng.random((50, 4)), (rng.random((50, 2)) < 0.5).astype(np.uint8)
     asked, turned = rng.random((20, 4)), rng.permutation(50)
@@ -116,7 +115,7 @@ def test_bl_074_predictions_rest_on_the_order_of_the_rows_only_where_rows_are_ti
 
 
 @pytest.mark.parametrize("values", [2, 3, 1000])
-def test_bl_075_fewer_neighbours_are_a_prefix_of_more(values) -> None:
+def test_fewer_neighbours_are_a_prefix_of_more(values) -> None:
     X, _ = grid(n=40, values=values)
     lists = [nearest_neighbors(as_source(X, tile=16), None, k)[1] for k in range(1, 12)]
     for fewer, more in itertools.pairwise(lists):
@@ -125,7 +124,7 @@ def test_bl_075_fewer_neighbours_are_a_prefix_of_more(values) -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("normalize", ["minmax", "none"])
-def test_bl_077_equal_rows_are_at_distance_0(form, normalize) -> None:
+def test_equal_rows_are_at_distance_0(form, normalize) -> None:
     """0.1 + 0.2 and its like do not cancel in a product of matrices."""
     X = np.random.default_rng(1).random((30, 5)) * [1e-3, 1, 1e3, 0.1, 0.2]
     X[20:] = X[:10]
@@ -139,7 +138,7 @@ def test_bl_077_equal_rows_are_at_distance_0(form, normalize) -> None:
     assert near[:20, 0].tolist() == list(range(20))
 
 
-def test_bl_078_many_labels_cost_a_byte_each_and_no_more(monkeypatch) -> None:
+def test_many_labels_cost_a_byte_each_and_no_more(monkeypatch) -> None:
     """Sparse labels become bytes, as stores hold them: 16 MB here; as float64 128 MB."""
     rng = np.random.default_rng(2)
     n, q = 4000, 4000
@@ -158,7 +157,7 @@ def test_bl_078_many_labels_cost_a_byte_each_and_no_more(monkeypatch) -> None:
 
 
 @every_classifier
-def test_bl_083_a_single_label(name) -> None:
+def test_a_single_label(name) -> None:
     X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
     few = {"n_neighbors": 2} if name in NEIGHBOURS else {}
     for labels in ([0, 0, 0, 0, 1, 1, 1, 1], [[0]] * 4 + [[1]] * 4):
@@ -167,7 +166,7 @@ def test_bl_083_a_single_label(name) -> None:
         assert fitted.predict_proba(X).shape == (8, 1)
 
 
-def test_bl_086_scaling_decides_and_is_told(mlfs_data, tmp_path) -> None:
+def test_scaling_decides_and_is_told(mlfs_data, tmp_path) -> None:
     """emotions, each fifth row as test row. (The report's 0.294 and 0.227 are another library's,
     which counts a training row among its own neighbours.)
     """

@@ -18,7 +18,7 @@ def nearest(name, **options):
     return get_classifier(name, base="knn", base_params={"n_neighbors": 1}, **options)
 
 
-def test_bl_080_more_models_than_subsets_are_as_many_as_there_are() -> None:
+def test_more_models_than_subsets_are_as_many_as_there_are() -> None:
     Y = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]] * 2)
     classifier = RAkEL("tree", labelset_size=3, n_models=6)
     assert classifier.fit(LINE, Y).labelsets_ == ((0, 1, 2),)
@@ -27,7 +27,7 @@ def test_bl_080_more_models_than_subsets_are_as_many_as_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bl_081_columns_come_in_the_order_of_the_labels(name) -> None:
+def test_columns_come_in_the_order_of_the_labels(name) -> None:
     """Each label is where it is learned: the nearest row has the labels of its own."""
     Y = np.array([[0, 0, 0, 1, 0], [0, 1, 0, 0, 0], [1, 0, 0, 0, 1], [0, 0, 1, 0, 0]])
     for columns in ([0, 1, 2, 3, 4], [4, 2, 0, 3, 1]):
@@ -39,7 +39,7 @@ def test_bl_081_columns_come_in_the_order_of_the_labels(name) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bl_083_a_single_label_works(name) -> None:
+def test_a_single_label_works(name) -> None:
     y = np.array([0, 0, 0, 1, 1, 1])
     for labels in (y, y[:, None]):
         fitted = nearest(name).fit(LINE, labels)
@@ -59,7 +59,7 @@ def test_constant_labels_are_predicted_as_they_are(name, base) -> None:
     assert one.predict([[7.0]]).tolist() == [[1, 0, 1, 0]]
 
 
-def test_bl_063_votes_by_hand() -> None:
+def test_votes_by_hand() -> None:
     """Rows 0..5; label 0 on the left, 1 in the middle, 2 on the right, all alone: q = 3.
 
     Each pair is won by the label on the query's side, each calibration says the truth.

@@ -170,7 +170,7 @@ class Keys:
 
 
 def test_only_the_coordinator_submits_from_within_a_task():
-    """One level of nesting: what it submits submits nothing (BL-159)."""
+    """One level of nesting: what it submits submits nothing."""
     package = Path(mlfs_dask.__file__).parent
     using = {
         path.relative_to(package).as_posix()

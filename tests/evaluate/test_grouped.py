@@ -47,8 +47,8 @@ def test_groups_of_one_row_give_folds_of_equal_size():
     assert sorted(sizes) == [4, 4, 5, 5, 5]
 
 
-def test_bl_092_every_row_tests_about_as_often_in_each_fold():
-    """BL-092: over 100 repeats, how often a row is in fold 0 stays within binomial bounds."""
+def test_every_row_tests_about_as_often_in_each_fold():
+    """Over 100 repeats, how often a row is in fold 0 stays within binomial bounds."""
     codes = np.repeat(np.arange(12), np.arange(1, 13))  # groups of 1 to 12 rows
     times = np.zeros(len(codes), dtype=np.int64)
     for repeat in range(100):

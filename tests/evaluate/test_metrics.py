@@ -117,7 +117,7 @@ def test_without_ties_and_degenerate_rows_all_conventions_agree(problem):
     assert found["mulan"] == found["default"] == found["zhang"]
     for name in ("one_error", "ranking_loss", "average_precision"):
         agree(found["sklearn"][name], found["default"][name].value, len(truth))
-    plus_one = found["default"]["coverage"].value + 1  # BL-030: the documented relation
+    plus_one = found["default"]["coverage"].value + 1  # the documented relation
     agree(found["sklearn"]["coverage"], plus_one, len(truth))
 
 
@@ -133,8 +133,8 @@ def test_no_bit_depends_on_the_order_of_rows_or_the_scale_of_scores(conventions,
     np.testing.assert_array_equal(list(moved.values()), list(found.values()))
 
 
-def test_bl_032_one_reading_of_unlabelled_rows():
-    """BL-032: average precision and its loss are means over the same rows."""
+def test_one_reading_of_unlabelled_rows():
+    """Average precision and its loss are means over the same rows."""
     truth = np.array([[0, 0, 0], [1, 0, 1], [0, 1, 0]])
     scores = np.array([[0.1, 0.2, 0.3], [0.9, 0.5, 0.1], [0.2, 0.1, 0.3]])
     for conventions in CONVENTIONS:
@@ -156,8 +156,8 @@ def test_bl_032_one_reading_of_unlabelled_rows():
         ([0.5, 0.7, 0.5, 0.5], [4, 1, 3, 2]),  # ties: the higher index ranks better
     ],
 )
-def test_bl_035_ranks_are_ranks_not_an_order(scores, ranks):
-    """BL-035: with one relevant label, coverage is its rank - 1 and precision 1 / its rank."""
+def test_ranks_are_ranks_not_an_order(scores, ranks):
+    """With one relevant label, coverage is its rank - 1 and precision 1 / its rank."""
     for label, rank in enumerate(ranks):
         truth = np.zeros((1, len(scores)), dtype=np.uint8)
         truth[0, label] = 1
@@ -168,8 +168,8 @@ def test_bl_035_ranks_are_ranks_not_an_order(scores, ranks):
 
 
 @pytest.mark.parametrize("conventions", CONVENTIONS)
-def test_bl_038_one_class_folds_give_a_number_or_a_stated_undefined(conventions):
-    """BL-038: 7 rows in 5 folds, one label with one class and one with a single positive."""
+def test_one_class_folds_give_a_number_or_a_stated_undefined(conventions):
+    """7 rows in 5 folds, one label with one class and one with a single positive."""
     truth = np.array([[1, 0], [1, 0], [1, 0], [1, 1], [1, 0], [1, 0], [1, 0]])
     for fold in kfold_repeats(7, 5, seed=3):
         part = truth[fold.test]
@@ -180,8 +180,8 @@ def test_bl_038_one_class_folds_give_a_number_or_a_stated_undefined(conventions)
         assert 0.0 <= found["f1_macro"].value <= 1.0
 
 
-def test_bl_041_values_per_label_are_distinct_and_macro_is_their_mean():
-    """BL-041: by hand, tp fp fn of the labels are 3 0 0, 1 1 1 and 1 0 1."""
+def test_values_per_label_are_distinct_and_macro_is_their_mean():
+    """By hand, tp fp fn of the labels are 3 0 0, 1 1 1 and 1 0 1."""
     truth = [[1, 1, 0], [1, 0, 0], [1, 0, 1], [0, 1, 1]]
     decided = [[1, 1, 0], [1, 1, 0], [1, 0, 0], [0, 0, 1]]
     for name, expected in {
@@ -194,8 +194,8 @@ def test_bl_041_values_per_label_are_distinct_and_macro_is_their_mean():
         assert metrics.METRICS[name].function(truth, decided) == pytest.approx(values.mean())
 
 
-def test_bl_036_areas_per_label_mark_the_constant_one():
-    """BL-036: a label without negatives has no area; the mean is over the others."""
+def test_areas_per_label_mark_the_constant_one():
+    """A label without negatives has no area; the mean is over the others."""
     truth = [[1, 1, 0], [1, 0, 1], [1, 0, 0]]
     scores = [[0.3, 0.9, 0.1], [0.2, 0.5, 0.1], [0.1, 0.7, 0.4]]
     areas = metrics.per_label("auc_macro", truth, scores)
@@ -246,8 +246,8 @@ def test_input_is_not_changed():
         (np.array([[1, 0], [0, 0], [0, 2]], dtype=np.uint8), "row 2, label 1 .* is 2", 2),
     ],
 )
-def test_bl_044_labels_that_are_not_binary_are_refused_with_the_row(truth, message, row):
-    """BL-044: ragged or non-binary labels, as truth and as prediction."""
+def test_labels_that_are_not_binary_are_refused_with_the_row(truth, message, row):
+    """Ragged or non-binary labels, as truth and as prediction."""
     fine = np.zeros((3, 2))
     for arguments in ((truth, fine), (fine, truth)):
         with pytest.raises(InputError, match=message) as caught:

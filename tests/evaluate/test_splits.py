@@ -48,8 +48,8 @@ def test_folds_follow_the_formula(shape, repeat):
 
 
 @given(shape=shapes(), repeats=st.integers(1, 3))
-def test_bl_093_every_row_tests_once_per_repeat_and_sizes_are_kept(shape, repeats):
-    """BL-093: fold sizes differ by at most 1."""
+def test_every_row_tests_once_per_repeat_and_sizes_are_kept(shape, repeats):
+    """Fold sizes differ by at most 1."""
     n_samples, folds, seed = shape
     found = kfold_repeats(n_samples, folds, seed, repeats)
     assert [(f.repeat, f.fold) for f in found] == [
@@ -70,8 +70,8 @@ def test_bl_093_every_row_tests_once_per_repeat_and_sizes_are_kept(shape, repeat
         assert (np.diff(fold.test) > 0).all()
 
 
-def test_bl_090_same_seed_same_folds_in_any_process():
-    """BL-090: no global generator; the digest is written down, so it holds on any platform."""
+def test_same_seed_same_folds_in_any_process():
+    """No global generator; the digest is written down, so it holds on any platform."""
     np.random.seed(1)  # a global seed must make no difference
     digest = hashlib.sha256()
     for rows in kfold(2417, 10, seed=20, repeat=3):
@@ -88,8 +88,8 @@ def test_seeds_and_repeats_draw_different_folds():
     assert len(drawn) == 16
 
 
-def test_bl_092_every_row_tests_about_as_often_in_each_fold():
-    """BL-092: over 100 repeats, how often a row is in fold 0 stays within binomial bounds."""
+def test_every_row_tests_about_as_often_in_each_fold():
+    """Over 100 repeats, how often a row is in fold 0 stays within binomial bounds."""
     times = np.zeros(40, dtype=np.int64)
     for repeat in range(100):
         times[kfold(40, 4, seed=9, repeat=repeat)[0]] += 1
@@ -136,8 +136,8 @@ def test_folds_from_any_test_rows():
         folds_from_tests(2, [np.array([0, 1])])
 
 
-def test_bl_093_holdout_keeps_the_given_sizes():
-    """BL-093: the shipped split exactly; rows marked 0 take no part."""
+def test_holdout_keeps_the_given_sizes():
+    """The shipped split exactly; rows marked 0 take no part."""
     split = np.array([2, 1, 0, 1, 2, 1], dtype=np.uint8)
     fold = holdout(split)
     assert (fold.repeat, fold.fold) == (0, 0)
@@ -161,8 +161,8 @@ def test_impossible_holdouts_are_refused(split, message):
         holdout(split)
 
 
-def test_bl_039_constant_labels_are_listed_before_any_fit():
-    """BL-039, BL-095: labels with 1 positive, 1 negative, none, all, and a balanced one."""
+def test_constant_labels_are_listed_before_any_fit():
+    """Labels with 1 positive, 1 negative, none, all, and a balanced one."""
     Y = np.zeros((8, 5), dtype=np.uint8)
     Y[3, 0] = 1
     Y[:, 1] = 1

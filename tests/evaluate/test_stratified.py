@@ -56,8 +56,8 @@ def test_it_is_the_algorithm_of_the_paper(drawn, repeat):
 
 @given(labelled(), st.integers(0, 3))
 @example((np.zeros((5, 1), dtype=np.uint8), 5, 0), 0)
-def test_bl_093_sizes_are_exact_and_every_row_tests_once(drawn, repeat):
-    """BL-093: the sizes of plain folds, whatever the labels."""
+def test_sizes_are_exact_and_every_row_tests_once(drawn, repeat):
+    """The sizes of plain folds, whatever the labels."""
     Y, folds, seed = drawn
     found = iterative(Y, folds, seed, repeat)
     assert [len(rows) for rows in found] == twin.sizes_of(len(Y), folds)
@@ -73,8 +73,8 @@ def test_one_label_is_spread_as_evenly_as_can_be(n, folds, seed):
         assert abs(Y[rows].sum() - Y.sum() * len(rows) / n) < 1
 
 
-def test_bl_095_a_rare_label_goes_to_as_many_folds_as_it_has_rows():
-    """BL-095: of 3 rows in 10 folds none are tested together, so training never lacks the label."""
+def test_a_rare_label_goes_to_as_many_folds_as_it_has_rows():
+    """Of 3 rows in 10 folds none are tested together, so training never lacks the label."""
     rng = np.random.default_rng(5)
     Y = (rng.random((200, 5)) < 0.3).astype(np.uint8)
     Y[:, 2] = 0
@@ -84,8 +84,8 @@ def test_bl_095_a_rare_label_goes_to_as_many_folds_as_it_has_rows():
         assert counts == [0] * 7 + [1] * 3
 
 
-def test_bl_090_same_seed_same_folds_in_any_process():
-    """BL-090: no global generator; the digest is written down, so it holds on any platform."""
+def test_same_seed_same_folds_in_any_process():
+    """No global generator; the digest is written down, so it holds on any platform."""
     for _ in range(2):
         other = subprocess.run(
             [sys.executable, "-c", DIGEST], capture_output=True, text=True, check=True
@@ -93,8 +93,8 @@ def test_bl_090_same_seed_same_folds_in_any_process():
         assert other.stdout.strip() == WRITTEN
 
 
-def test_bl_092_every_row_tests_about_as_often_in_each_fold():
-    """BL-092: over 100 repeats, how often a row is in fold 0 stays within binomial bounds."""
+def test_every_row_tests_about_as_often_in_each_fold():
+    """Over 100 repeats, how often a row is in fold 0 stays within binomial bounds."""
     Y = (np.random.default_rng(3).random((40, 4)) < [0.1, 0.3, 0.5, 0.05]).astype(np.uint8)
     times = np.zeros(40, dtype=np.int64)
     for repeat in range(100):
@@ -119,8 +119,8 @@ def test_labels_are_spread_better_than_by_the_luckiest_of_1000_draws():
     assert ours < 0.6 * luckiest
 
 
-def test_bl_093_yeast(mlfs_data):
-    """BL-093: 5 folds of 2,417 rows have 484 or 483, and labels are spread as none is by chance."""
+def test_yeast(mlfs_data):
+    """5 folds of 2,417 rows have 484 or 483, and labels are spread as none is by chance."""
     Y = open_dataset("yeast").Y
     tests = iterative(Y, 5, seed=0)
     assert [len(rows) for rows in tests] == [484, 484, 483, 483, 483]

@@ -82,6 +82,33 @@ def test_a_data_frame_brings_its_names():
     np.testing.assert_array_equal(_rows(source), [[1, 0.5], [2, np.nan]])
 
 
+def test_what_nullable_columns_lack_is_missing():
+    pd = pytest.importorskip("pandas")
+    columns = {"a": pd.array([1, None], dtype="Int64"), "b": pd.array([None, 1], dtype="boolean")}
+    np.testing.assert_array_equal(
+        _rows(as_source(pd.DataFrame(columns))), [[1, np.nan], [np.nan, 1]]
+    )
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_masked_cells_are_missing(lazy):
+    X = np.ma.masked_equal(np.array([[1, 2], [3, 4], [5, 6]]), 4)
+    source = as_source(da.from_array(X, chunks=2) if lazy else X, tile=2)
+    assert source.dtype == np.float64
+    np.testing.assert_array_equal(_rows(source), [[1, 2], [3, np.nan], [5, 6]])
+    with pytest.raises(InputError, match="masked"):
+        as_labels(np.ma.masked_equal([[1], [0]], 0), 2)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4"])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_bytes_in_another_order_are_turned(dtype, lazy):
+    X = np.arange(6).reshape(3, 2).astype(dtype)
+    block = as_source(da.from_array(X, chunks=2) if lazy else X).block(0)
+    assert block.dtype.isnative
+    np.testing.assert_array_equal(block, X)
+
+
 @pytest.mark.parametrize(
     ("X", "told"),
     [
@@ -136,6 +163,5 @@ def test_labels_of_any_container(Y):
     ],
 )
 def test_labels_other_than_0_and_1_are_refused_with_their_row(Y, told):
-    """BL-044."""
     with pytest.raises(InputError, match=told):
         as_labels(Y, 2)

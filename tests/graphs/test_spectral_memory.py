@@ -1,4 +1,4 @@
-"""Memory that depends on tiles, not on the square of the rows (BL-100, BL-127)."""
+"""Memory that depends on tiles, not on the square of the rows."""
 
 import tracemalloc
 

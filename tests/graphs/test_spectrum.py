@@ -38,7 +38,7 @@ def test_large_problems_are_solved_as_small_ones(similarity, empty_pair, monkeyp
 
 @pytest.mark.parametrize("wanted", [1, 2, 3, 5])
 def test_disconnected_graphs_use_all_their_parts(wanted):
-    # BL-124: four parts, λ = 0 four times; the cluster is never cut.
+    # Four parts, λ = 0 four times; the cluster is never cut.
     part = np.arange(48) % 4
     Y = np.zeros((48, 8), dtype=np.uint8)
     Y[np.arange(48), 2 * part] = 1

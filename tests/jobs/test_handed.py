@@ -47,7 +47,7 @@ def a_task(n_features, *, n_problems=1, decided=0):
 
 
 def test_a_task_is_small_for_any_data(run):
-    """BL-177: tmc2007 with all its words, a selection for each label, one in the middle."""
+    """tmc2007 with all its words, a selection for each label, one in the middle."""
     for task in (
         a_task(49_060),
         a_task(49_060, n_problems=22),

@@ -24,7 +24,7 @@ def plan(*overrides):
 
 @pytest.fixture
 def rare_label(tmp_path):
-    """Label 1 has one positive (in row 0), label 2 no negative (BL-039, BL-095)."""
+    """Label 1 has one positive (in row 0), label 2 no negative."""
     Y = np.zeros((30, 3), dtype=np.uint8)
     Y[::2, 0] = Y[0, 1] = 1
     Y[:, 2] = 1

@@ -42,7 +42,7 @@ def test_lanczos_finds_what_the_whole_solution_has(sizes, wanted):
 
 
 def test_eigenvectors_solve_the_generalised_problem():
-    # BL-126: with f = D^(-1/2) ξ, L f = λ D f.
+    # With f = D^(-1/2) ξ, L f = λ D f.
     N, _, degree = graph([9, 9], 2)
     W = N * np.sqrt(np.outer(degree, degree))
     leading = dense_leading(N, 6)

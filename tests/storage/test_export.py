@@ -50,7 +50,7 @@ def test_npz_holds_the_whole_store(tmp_path_factory, table):
 
 @given(tables(), st.sampled_from([("arff", "t.arff"), ("meka", "t.arff"), ("arff", "t.arff.gz")]))
 def test_arff_holds_all_but_costs(tmp_path_factory, table, target):
-    """BL-008, BL-017: any name comes back as it was, from Mulan's form and from MEKA's."""
+    """Any name comes back as it was, from Mulan's form and from MEKA's."""
     format, name = target
     first, second, report = there_and_back(tmp_path_factory, table, name, format)
     assert second.feature_names == first.feature_names

@@ -22,9 +22,9 @@ def matrix_of(table):
 
 @given(tables(max_rows=60), st.integers(1, 20), st.integers(1, 64), st.integers(1, 64), st.data())
 def test_any_range_and_grid(tmp_path_factory, table, tile, chunk_bytes, entries, data):
-    """BL-197: CSR rows of any range and any chunk grid equal the in-memory slice.
+    """CSR rows of any range and any chunk grid equal the in-memory slice.
 
-    BL-190: each write covers whole chunks, so no grid loses values.
+    Each write covers whole chunks, so no grid loses values.
     """
     with (
         mock.patch.object(layout, "_MIN_CHUNK_BYTES", chunk_bytes),

@@ -55,7 +55,7 @@ def table_of(folder: Path, text: str, **options):
 class TestDrawnFiles:
     @given(file=arff_files())
     def test_reads_back_what_was_drawn(self, shared, file):
-        """BL-005, BL-008, BL-009, BL-018: names, domains, order and values are kept."""
+        """Names, domains, order and values are kept."""
         table = open_table(write(shared, file))
         header = table.header
         assert header.feature_names == tuple(c.name for c in file.features)
@@ -96,7 +96,7 @@ class TestDrawnFiles:
     @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
     @given(file=arff_files(max_rows=6), form=st.sampled_from(["arff", "meka"]))
     def test_store_and_export_give_the_same_table(self, shared, file, form):
-        """BL-008, BL-017: write-read round trip keeps names and values."""
+        """Write-read round trip keeps names and values."""
         path = write(shared, file)
         dataset = ingest(open_table(path), path.parent / "drawn.zarr", tile=4)
         home = path.parent / "out"
@@ -164,7 +164,7 @@ class TestHandMade:
     HEAD = "@relation 'hand: -C 1'\n@attribute l {0,1}\n"
 
     def test_omitted_nominal_is_the_first_declared(self, tmp_path):
-        """BL-002: {YES,NO} omitted is YES, stored 1; {a,b} omitted is a, stored 0."""
+        """{YES,NO} omitted is YES, stored 1; {a,b} omitted is a, stored 0."""
         text = (
             self.HEAD + "@attribute y {YES,NO}\n@attribute a {a,b}\n@attribute n numeric\n@data\n"
         )
@@ -190,7 +190,7 @@ class TestHandMade:
         assert max(batch.n_rows for batch in table.batches(max_bytes=10_000)) < 30
 
     def test_meka_sparse_with_labels_first(self, tmp_path):
-        """BL-014: -C 6 sparse, labels are the first six columns."""
+        """-C 6 sparse, labels are the first six columns."""
         labels = "".join(f"@attribute l{i} {{0,1}}\n" for i in range(6))
         text = "@relation 'scene: -C 6 -R'\n" + labels + "@attribute f numeric\n@data\n"
         table = table_of(tmp_path, text + "{1 1,6 0.25}\n{0 1,5 1}\n")
@@ -200,7 +200,7 @@ class TestHandMade:
         assert Y.tolist() == [[0, 1, 0, 0, 0, 0], [1, 0, 0, 0, 0, 1]]
 
     def test_interleaved_labels_and_shuffled_xml(self, tmp_path):
-        """BL-005: labels at 2, 4, 6, 7, 8 (1-based); columns in the order of the attributes."""
+        """Labels at 2, 4, 6, 7, 8 (1-based); columns in the order of the attributes."""
         names = ["f1", "A", "f2", "B", "f3", "C", "D", "E"]
         kinds = ["numeric" if name[0] == "f" else "{0,1}" for name in names]
         head = "".join(f"@attribute {n} {k}\n" for n, k in zip(names, kinds, strict=True))
@@ -216,7 +216,7 @@ class TestHandMade:
         "domain", ["{0,1}", "{1,0}", "{FALSE,TRUE}", "{false,true}", "{NO,YES}", "{YES, NO}"]
     )
     def test_label_domains(self, tmp_path, domain):
-        """BL-018: all load as 0/1, whichever is declared first."""
+        """All load as 0/1, whichever is declared first."""
         values = [v.strip() for v in domain.strip("{}").split(",")]
         rows = "".join(f"{value},1\n" for value in values)
         text = f"@relation 'x: -C 1'\n@attribute l {domain}\n@attribute f numeric\n@data\n{rows}"
@@ -224,20 +224,19 @@ class TestHandMade:
         assert Y[:, 0].tolist() == [int(v.lower() in ("1", "true", "yes")) for v in values]
 
     def test_escaped_quotes_in_a_domain(self, tmp_path):
-        r"""BL-009: '\'B1of3\'' is the text 'B1of3' with its quotes."""
+        r"""'\'B1of3\'' is the text 'B1of3' with its quotes."""
         text = self.HEAD + r"@attribute g {'\'B1of3\'','\'B2of3\'',plain}" + "\n@data\n"
         table = table_of(tmp_path, text + r"0,'\'B2of3\''" + "\n0,plain\n")
         assert table.header.categories[0] == ("'B1of3'", "'B2of3'", "plain")
         assert read(table)[0].tolist() == [[1], [2]]
 
     def test_sparse_and_dense_rows_need_no_flag(self, tmp_path):
-        """BL-011."""
         head = self.HEAD + "@attribute f numeric\n@data\n"
         dense, sparse = (read(table_of(tmp_path, head + rows)) for rows in ("1,2\n", "{0 1,1 2}\n"))
         np.testing.assert_equal(dense, sparse)
 
     def test_no_package_named_arff_is_imported(self):
-        """BL-015: two packages share that name; the run path needs neither."""
+        """Two packages share that name; the run path needs neither."""
         code = "import sys, mlfs_dask.storage.readers.arff; print('arff' in sys.modules)"
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -245,7 +244,7 @@ class TestHandMade:
         assert done.stdout.strip() == "False"
 
     def test_many_long_levels(self, tmp_path):
-        """BL-020: 25,000 levels of 30 characters, codes are right."""
+        """25,000 levels of 30 characters, codes are right."""
         levels = [f"level number {i:017d}" for i in range(25_000)]
         domain = ",".join(f"'{level}'" for level in levels)
         rows = "".join(f"0,'{levels[i]}'\n" for i in (0, 24_999, 777))
@@ -267,7 +266,7 @@ class TestHandMade:
         assert X[0].tolist() == [i % 40 for i in range(400)]
 
     def test_identifier_is_kept_out_by_the_stated_rule(self, tmp_path):
-        """BL-003: more than 20 declared values, used values at least 95 % of the rows."""
+        """More than 20 declared values, used values at least 95 % of the rows."""
 
         def features(levels, used, rows):
             domain = ",".join(f"p{i}" for i in range(levels))
@@ -331,7 +330,7 @@ class TestHandMade:
 
 @pytest.mark.slow
 def test_memory_of_a_file_of_the_shape_of_tmc2007(tmp_path):
-    """BL-012: 28,596 x 49,082 sparse, below 1 GiB for the whole process."""
+    """28,596 x 49,082 sparse, below 1 GiB for the whole process."""
     rng = np.random.default_rng(7)
     path = tmp_path / "tmc.arff"
     with path.open("w") as out:

@@ -131,7 +131,7 @@ def refused(path: Path, **options) -> DataFileError:
 
 @pytest.mark.parametrize("case", list(BAD))
 def test_mistake_is_placed(tmp_path, case):
-    """BL-011, BL-018, BL-021: the file, the line and the column of the mistake."""
+    """The file, the line and the column of the mistake."""
     bad = BAD[case]
     path = tmp_path / "bad.arff"
     path.write_bytes(bad.text.encode())

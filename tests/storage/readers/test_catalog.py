@@ -1,4 +1,4 @@
-"""Every benchmark file is read to the counts of catalog.json (BL-002 to BL-026)."""
+"""Every benchmark file is read to the counts of catalog.json."""
 
 import json
 import os
@@ -127,7 +127,7 @@ def test_file_has_the_counts_of_the_catalogue(mlfs_data, name, file, facts):
 
 @pytest.mark.parametrize(("name", "train", "test"), PAIRS)
 def test_pair_of_files_is_one_table(mlfs_data, name, train, test):
-    """BL-026: train rows first, split filled, nothing lost."""
+    """Train rows first, split filled, nothing lost."""
     entry = ENTRIES[name]
     folder = mlfs_data / entry["folder"]
     found = Measured(open_table(folder / train, test=folder / test))
@@ -181,7 +181,7 @@ class TestTraps:
     """Notes of the catalogue's README, one by one."""
 
     def test_genbase_yes_is_one_and_proteins_stay_out(self, mlfs_data):
-        """BL-002, BL-003: YES is declared first and is 1; the protein is an identifier."""
+        """YES is declared first and is 1; the protein is an identifier."""
         table = open_table(mlfs_data / "genbase" / "genbase.arff.gz")
         assert table.header.n_features == 1185
         assert "protein" not in table.header.feature_names
@@ -202,7 +202,7 @@ class TestTraps:
         assert open_table(mlfs_data / "genbase" / part).header.n_features == 1185
 
     def test_yeast_labels_keep_the_order_of_the_attributes(self, mlfs_data):
-        """BL-005: the XML lists Class1..Class14 in another order."""
+        """The XML lists Class1..Class14 in another order."""
         table = open_table(mlfs_data / "yeast" / "yeast.arff.gz")
         meka = open_table(mlfs_data / "yeast" / "Yeast.arff.bz2")
         assert table.header.label_names == tuple(f"Class{i}" for i in range(1, 15))
@@ -225,7 +225,7 @@ class TestTraps:
         assert [s.role for s in table.header.source] == ["data", "labels"]
 
     def test_birds_names_hold_blanks_and_apostrophes(self, mlfs_data):
-        r"""BL-008, BL-018: 'Swainson\'s Thrush' of the ARFF is Swainson's Thrush in the XML."""
+        r"""'Swainson\'s Thrush' of the ARFF is Swainson's Thrush in the XML."""
         table = open_table(mlfs_data / "birds" / "birds.arff.gz")
         assert "Swainson's Thrush" in table.header.label_names
         domains = sorted(table.header.categories.values(), key=len)
@@ -238,14 +238,14 @@ class TestTraps:
         assert r"TAG_dise\~no" in table.header.label_names
 
     def test_slashdot_comment_after_the_relation(self, mlfs_data):
-        """BL-014: labels first, sparse; liac-arff refuses the relation line."""
+        """Labels first, sparse; liac-arff refuses the relation line."""
         table = open_table(mlfs_data / "slashdot" / "SLASHDOT-F.arff")
         found = Measured(table)
         assert found.split == {1: 1891, 2: 1891}
         assert found.header.is_sparse
 
     def test_enron_in_both_forms_is_the_same(self, mlfs_data):
-        """BL-017: same rows and order; nominal {0,1} features here, numeric ones there."""
+        """Same rows and order; nominal {0,1} features here, numeric ones there."""
         mulan = open_table(mlfs_data / "enron" / "enron.arff")
         meka = open_table(mlfs_data / "enron" / "Enron.arff.bz2")
         assert sorted(mulan.header.label_names) == sorted(meka.header.label_names)
@@ -258,7 +258,7 @@ class TestTraps:
         np.testing.assert_array_equal(Y[mulan], Y[meka])
 
     def test_scene_in_meka_form(self, mlfs_data):
-        """BL-014: -C 6, labels first, other names than the XML beside it has: passed over."""
+        """-C 6, labels first, other names than the XML beside it has: passed over."""
         table = open_table(mlfs_data / "scene" / "Scene.arff.bz2")
         assert table.header.label_names[0] == "Beach" or table.header.label_names[0] == "beach"
         assert table.header.n_labels == 6

@@ -53,21 +53,21 @@ def test_numbers_words_and_gaps(tmp_path):
     ],
 )
 def test_labels_by_name_or_number(tmp_path, labels, label_names, features):
-    """BL-005: label columns keep the order of the file, whatever the order asked for."""
+    """Label columns keep the order of the file, whatever the order asked for."""
     table = table_of(tmp_path, "k,a,b,m\n1,0,1,0\n0,0,0,1\n", labels=labels)
     assert (table.header.label_names, table.header.feature_names) == (label_names, features)
 
 
 @pytest.mark.parametrize("pair", [("0", "1"), ("0.0", "1.0"), ("FALSE", "TRUE"), ("No", "Yes")])
 def test_labels_of_two_words(tmp_path, pair):
-    """BL-018: also where one of the two never occurs."""
+    """Also where one of the two never occurs."""
     zero, one = pair
     _, Y, _ = parts(table_of(tmp_path, f"a,l,m\n1,{one},{zero}\n2,{zero},{zero}\n", labels=2))
     assert Y.tolist() == [[1, 0], [0, 0]]
 
 
 def test_names_and_values_are_never_rewritten(tmp_path):
-    """BL-008, BL-018: quotes, separators, line ends and blanks inside quotes."""
+    """Quotes, separators, line ends and blanks inside quotes."""
     text = '" a ""q""","c,d","é","l\nm"\n1,"x, y",2,0\n2,"z\n",3,1\n'
     table = table_of(tmp_path, text)
     assert table.header.feature_names == (' a "q"', "c,d", "é")
@@ -93,7 +93,7 @@ def test_packed(tmp_path, pack):
 
 
 def test_pair_is_matched_by_name_and_domains_are_united(tmp_path):
-    """BL-026: test rows last, columns of the test file in any order, new values appended."""
+    """Test rows last, columns of the test file in any order, new values appended."""
     table = table_of(tmp_path, "a,b,l\n1,x,0\n2,y,1\n", test="l,b,a\n1,z,5\n")
     X, Y, split = parts(table)
     assert X.tolist() == [[1, 0], [2, 1], [5, 2]]
@@ -103,7 +103,7 @@ def test_pair_is_matched_by_name_and_domains_are_united(tmp_path):
 
 
 def test_identifiers_stay_out_unless_kept(tmp_path):
-    """BL-003: a word of its own in every row identifies the row."""
+    """A word of its own in every row identifies the row."""
     text = "id,a,l\n" + "".join(f"row{i},{i},{i % 2}\n" for i in range(30))
     table = table_of(tmp_path, text)
     assert table.header.feature_names == ("a",)
@@ -151,7 +151,7 @@ def test_numbers_are_correctly_rounded(tmp_path_factory, values):
     ],
 )
 def test_mistakes_are_told_with_their_place(tmp_path, text, line, column, words):
-    """BL-044 and the list of bad files."""
+    """Labels that are not 0 or 1, and the list of bad files."""
     with pytest.raises(DataFileError, match=r"t\.csv") as caught:
         list(table_of(tmp_path, text).batches())
     assert (caught.value.facts["line"], caught.value.facts["column"]) == (line, column)

@@ -132,7 +132,7 @@ class TestLinearTime:
         read_all(path)
 
     def test_many_levels(self, tmp_path):
-        """BL-020: 250,000 levels of 30 characters, quoted and not."""
+        """250,000 levels of 30 characters, quoted and not."""
         for quote in ("", "'"):
             levels = ",".join(f"{quote}{i:030d}x{quote}" for i in range(250_000))
             path = tmp_path / "levels.arff"

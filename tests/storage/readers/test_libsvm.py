@@ -30,7 +30,7 @@ def parts(table):
 
 
 def test_blanks_after_commas(tmp_path):
-    """BL-023: ``3, 5 1:2`` has the labels 3 and 5."""
+    """``3, 5 1:2`` has the labels 3 and 5."""
     table = table_of(tmp_path, "3, 5 1:2\n1 ,2\t3:-1e-2\n")
     X, Y, _ = parts(table)
     names = table.header.label_names
@@ -41,7 +41,7 @@ def test_blanks_after_commas(tmp_path):
 
 
 def test_rows_without_labels_are_kept(tmp_path):
-    """BL-024: as many rows as lines, labelled or not, with entries or not."""
+    """As many rows as lines, labelled or not, with entries or not."""
     X, Y, split = parts(table_of(tmp_path, "1 1:1\n 1:2\n2:3\n2\n \n"))
     assert Y.tolist() == [[1, 0], [0, 0], [0, 0], [0, 1], [0, 0]]
     assert X.tolist() == [[1, 0], [2, 0], [0, 3], [0, 0], [0, 0]]
@@ -67,7 +67,7 @@ def test_width_and_index_base(tmp_path, text, options, names):
 
 
 def test_pair_has_the_larger_width(tmp_path):
-    """BL-026: neither half loses columns or labels."""
+    """Neither half loses columns or labels."""
     X, Y, split = parts(table_of(tmp_path, "1 1:1\n2 2:1\n", test="3 4:1\n"))
     assert X.tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
     assert Y.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]

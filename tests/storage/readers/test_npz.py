@@ -109,7 +109,7 @@ def test_everything_else_may_be_given(tmp_path):
 
 
 def test_two_archives_make_a_pair_matched_by_name(tmp_path):
-    """BL-026: columns of the test archive may come in another order."""
+    """Columns of the test archive may come in another order."""
     first = csr() | {"feature_names": np.array(["a", "b"]), "label_names": np.array(list("xyz"))}
     second = {
         "X": X[1:, ::-1],

@@ -42,7 +42,7 @@ def pair(folder, train, test, xml=("l",), **options):
     sparse=st.tuples(st.booleans(), st.booleans()),
 )
 def test_cut_in_two_with_permuted_attributes(shared, data, columns, styles, sparse):
-    """BL-026: columns are matched by name, whatever their order, style and row layout."""
+    """Columns are matched by name, whatever their order, style and row layout."""
     n = len(columns[0].cells)
     cut = data.draw(st.integers(1, max(1, n - 1)))
     home = Path(tempfile.mkdtemp(dir=shared))
@@ -77,7 +77,7 @@ def test_different_domains_are_united(tmp_path):
 
 
 def test_omitted_cells_follow_the_domain_of_their_own_file(tmp_path):
-    """BL-002: {} is the first value that this file declares, in either file."""
+    """{} is the first value that this file declares, in either file."""
     head = "@relation p\n@attribute l {%s}\n@attribute g {%s}\n@attribute f real\n@data\n{}\n"
     table = pair(tmp_path, head % ("0,1", "a,b,c"), head % ("1,0", "c,a,b"))
     X, Y, _ = read(table)
@@ -145,7 +145,7 @@ def test_files_of_two_formats_are_refused(tmp_path):
 
 
 def test_identifiers_and_rarer_class_are_judged_on_both_files(tmp_path):
-    """BL-003: 12 values of 24 in each half are an identifier only taken together."""
+    """12 values of 24 in each half are an identifier only taken together."""
     domain = ",".join(f"p{i}" for i in range(24))
     head = f"@relation p\n@attribute id {{{domain}}}\n@attribute f real\n"
     head += "@attribute class {x,y}\n@data\n"

@@ -24,7 +24,7 @@ def test_names_in_the_order_of_the_file(tmp_path):
 
 
 def test_nested_labels_are_all_read(tmp_path):
-    """BL-006: depth 3; the parents are known, and a note says that the table has no hierarchy."""
+    """Depth 3; the parents are known, and a note says that the table has no hierarchy."""
     text = f"""<labels{NS}><label name="a"><label name="b"><label name="c"/></label></label>
 <label name="d"/></labels>"""
     path = written(tmp_path, text)
