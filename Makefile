@@ -3,6 +3,8 @@
 #   PYTHON=python3.12   the interpreter to start from (default: python3)
 #   UV=                 leave uv alone and install with pip (default: uv where it is on PATH)
 #   ARGS="-k mlknn"     passed on to pytest by test, test-slow and bench
+#   MLFS_LONG_RUN_SECONDS=7200  make test-slow ARGS="-s -k nothing_grows": two hours of jobs on one
+#                       cluster instead of ten minutes, and what they leave behind
 #
 # All paths are relative to the checkout, so its own path may hold blanks.
 

@@ -29,13 +29,8 @@ from mlfs_dask.jobs.handed import fetch_outcome, forget, run_stowed_task, sees_r
 from mlfs_dask.jobs.sizes import show_bytes
 from mlfs_dask.jobs.spread import is_worth_it, lost_with_the_cluster, run_spread
 from mlfs_dask.jobs.steps import Steps
-from mlfs_dask.jobs.work import (
-    Outcome,
-    Task,
-    describe,
-    stop_session,
-    topic_of,
-)
+from mlfs_dask.jobs.topics import drop_topics, empty_topic, topic_of
+from mlfs_dask.jobs.work import Outcome, Task, describe, stop_session
 from mlfs_dask.storage.places import Place
 
 _QUEUED_PER_THREAD: Final = 2
@@ -145,10 +140,11 @@ class OnClient:
         if self._client.status == "running":
             if self._tasks:  # left behind by an error: a worker must not go on for nobody
                 self._stop_workers()
-            for topic in self._topics:
+            own = topic_of(self._session)
+            for topic in self._topics.keys() - {own}:
                 self._client.unsubscribe_topic(topic)
             if kind is None:
-                self._forget_steps()
+                self._on_scheduler(drop_topics, own)
         self._tasks.clear()
         forget(self._run)
         self._stack.__exit__(kind, error, trace)
@@ -162,10 +158,10 @@ class OnClient:
             "worker-restart-memory": self._on_memory,
         }
 
-    def _forget_steps(self) -> None:
-        """Have the scheduler drop the steps it passed on, which it would keep while it lives."""
-        with suppress(OSError):  # it lives no more, and they neither
-            self._client.run_on_scheduler(_truncate, topic=topic_of(self._session))
+    def _on_scheduler(self, function: Callable[..., None], topic: str) -> None:
+        """Have the scheduler forget what it passed on, which it would keep while it lives."""
+        with suppress(OSError):  # it lives no more, and what it kept neither
+            self._client.run_on_scheduler(function, topic=topic)
 
     def _on_steps(self, event: tuple[float, Any]) -> None:
         self._inbox.put(("steps", event[1]))
@@ -273,7 +269,7 @@ class OnClient:
             self._listener.steps(msgspec.convert(steps, Steps))
         self._messages += 1
         if self._messages % _KEPT_MESSAGES == 0:
-            self._forget_steps()
+            self._on_scheduler(empty_topic, topic_of(self._session))
 
     def _outcomes(self, key: str, future: Any) -> list[Outcome]:
         from distributed import KilledWorker
@@ -369,11 +365,6 @@ class OnClient:
         """Tell the workers there are; others may come and get tasks, so once is not enough."""
         self._told_to_stop = time.monotonic()
         self._client.run(stop_session, self._session, wait=False, on_error="ignore")
-
-
-def _truncate(dask_scheduler: Any, topic: str) -> None:
-    """Runs in the scheduler, which has no public way to do that."""
-    dask_scheduler._broker.truncate(topic)
 
 
 def _seconds() -> float:

@@ -21,11 +21,15 @@ from mlfs_dask.errors import DegenerateInputWarning, MlfsError
 from mlfs_dask.jobs.perform import Address, Selected, perform
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.steps import Steps, StepSender, UnitRecorder, this_worker
+from mlfs_dask.jobs.topics import topic_of
 from mlfs_dask.jobs.units import Unit
 from mlfs_dask.selectors.engine import SelectionStoppedError
 
-_stopped: Final[set[str]] = set()
-"""Sessions whose tasks this process shall leave off; a coordinator says so by `stop_session`."""
+_MOST_STOPPED: Final = 1000
+_stopped: Final[dict[str, None]] = {}
+"""Sessions whose tasks this process shall leave off; a coordinator says so by `stop_session`.
+
+The last ones: a worker that lives for months need not know each run that was ever stopped."""
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -194,17 +198,6 @@ def stopped(task: Task) -> bool:
     return task.session in _stopped
 
 
-def topic_of(session: str) -> str:
-    """Topic of the events that a session's tasks send.
-
-    Parameters
-    ----------
-    session
-        As in `Task`.
-    """
-    return f"mlfs-steps-{session}"
-
-
 async def stop_session(session: str) -> None:
     """Have this worker leave off a session's tasks after the step in hand.
 
@@ -215,7 +208,9 @@ async def stop_session(session: str) -> None:
     session
         As in `Task`.
     """
-    _stopped.add(session)
+    _stopped[session] = None
+    while len(_stopped) > _MOST_STOPPED:
+        del _stopped[next(iter(_stopped))]
 
 
 def describe(error: BaseException) -> Failure:

@@ -1,0 +1,56 @@
+"""Topics of a scheduler's events by which tasks tell their coordinator what is decided.
+
+A scheduler keeps each topic that it ever heard of, with the last events of it, while it lives.
+Those of runs that have ended are dropped here, or they would add up over months.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_OURS: Final = "mlfs-steps-"
+
+
+def topic_of(session: str) -> str:
+    """Topic of the events that a session's tasks send.
+
+    Parameters
+    ----------
+    session
+        As in `mlfs_dask.jobs.work.Task`.
+
+    Examples
+    --------
+    >>> topic_of("0123")
+    'mlfs-steps-0123'
+    """
+    return f"{_OURS}{session}"
+
+
+def empty_topic(dask_scheduler: Any, topic: str) -> None:
+    """Have a scheduler forget the events that it passed on; runs there.
+
+    Parameters
+    ----------
+    dask_scheduler : distributed.Scheduler
+        Dask has no public way to do that.
+    topic
+        Which events.
+    """
+    dask_scheduler._broker.truncate(topic)
+
+
+def drop_topics(dask_scheduler: Any, topic: str) -> None:
+    """Have a scheduler forget a topic, and all of ours whose coordinators are gone; runs there.
+
+    Parameters
+    ----------
+    dask_scheduler : distributed.Scheduler
+        Dask has no public way to do that.
+    topic
+        Of a session that has ended.
+    """
+    topics, clients = dask_scheduler._broker._topics, dask_scheduler.clients
+    for name in [name for name in topics if name.startswith(_OURS)]:
+        if name == topic or topics[name].subscribers.isdisjoint(clients):
+            del topics[name]

@@ -1,0 +1,33 @@
+"""What schedulers and workers keep of runs that have ended: nothing that adds up."""
+
+import asyncio
+from types import SimpleNamespace
+
+from distributed.broker import Broker
+
+from mlfs_dask.jobs import work
+from mlfs_dask.jobs.topics import drop_topics, empty_topic, topic_of
+
+
+def test_topics_of_coordinators_that_are_gone_are_dropped():
+    scheduler = SimpleNamespace(plugins={}, clients={"here": None}, send_all=lambda *_, **__: None)
+    scheduler._broker = broker = Broker(10, scheduler)
+    broker.subscribe("all", "here")
+    for session, client in (("own", "here"), ("other", "here"), ("lost", "gone")):
+        broker.subscribe(topic_of(session), client)
+        broker.publish(topic_of(session), "a step")
+    broker.publish(topic_of("late"), "a step of a task that was left off")
+    empty_topic(scheduler, topic_of("other"))
+    assert not broker.get_events(topic_of("other"))
+    drop_topics(scheduler, topic_of("own"))
+    assert set(broker._topics) == {"all", topic_of("other")}
+    assert broker._topics[topic_of("other")].subscribers == {"here"}
+
+
+def test_a_worker_knows_the_last_sessions_that_were_stopped():
+    sessions = [f"session-{number}" for number in range(work._MOST_STOPPED + 5)]
+    for session in sessions:
+        asyncio.run(work.stop_session(session))
+    assert list(work._stopped) == sessions[5:]
+    assert work.stopped(SimpleNamespace(session=sessions[-1]))
+    work._stopped.clear()
