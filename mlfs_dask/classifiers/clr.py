@@ -32,8 +32,9 @@ class CalibratedLabelRanking(TransformationClassifier):
     - ``votes = "soft"``: it is divided: v_l = sum over m of p(l beats m) + p_l, virtual = sum over
       l of (1 - p_l).
 
-    Score of label l is v_l / q; present if v_l >= virtual. A pair that no training row tells apart
-    has no vote, one that all rows decide alike has a constant one.
+    Score of label l is v_l / q; present if v_l >= virtual (sums of parts of votes are equal if they
+    differ by no more than 1e-12 of all votes). A pair that no training row tells apart has no vote,
+    one that all rows decide alike has a constant one.
 
     Parameters
     ----------
@@ -152,9 +153,7 @@ class CalibratedLabelRanking(TransformationClassifier):
         if self.votes == "hard":
             votes = np.rint(votes)
         cast = sum(len(model.classes) > 0 for model in self.models_)
-        virtual = cast - votes.sum(axis=1, keepdims=True)
-        labels: ByteArray = np.greater_equal(votes, virtual).astype(np.uint8)
-        return labels
+        return _present(votes, cast - votes.sum(axis=1, keepdims=True), cast)
 
     def _of_problems(
         self, orders: Any, problems: Sequence[Problem], n_features: int
@@ -190,7 +189,7 @@ class _Ballot:
     def __init__(self, n_rows: int, n_labels: int, *, hard: bool) -> None:
         self._votes = np.zeros((n_rows, n_labels))
         self._virtual = np.zeros((n_rows, 1))
-        self._hard = hard
+        self._hard, self._cast = hard, 0
 
     def add(self, problem: Problem, answer: Any) -> None:
         if answer is None:
@@ -200,7 +199,14 @@ class _Ballot:
         self._votes[:, first] += won
         loser = self._votes[:, second[0]] if second else self._virtual[:, 0]
         loser += 1.0 - won
+        self._cast += 1
 
     def result(self) -> Predicted:
-        labels = (self._votes >= self._virtual).astype(np.uint8)
+        labels = _present(self._votes, self._virtual, self._cast)
         return Predicted(self._votes / self._votes.shape[1], labels)
+
+
+def _present(votes: FloatArray, virtual: FloatArray, cast: int) -> ByteArray:
+    """Labels with no fewer votes than the virtual label; sums of parts are rounded."""
+    labels: ByteArray = np.greater_equal(votes, virtual - 1e-12 * cast).astype(np.uint8)
+    return labels

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import ByteArray, IntArray
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner, ClassShares, LearnedModel
 from mlfs_dask.classifiers.problems import Problem
-from mlfs_dask.errors import MlfsError
+from mlfs_dask.errors import InputError, MlfsError
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.source import TileItem, load_block
 from mlfs_dask.kernels.blas import single_blas_thread
@@ -132,7 +132,13 @@ class FittedModel:
     def _proba(self, block: Block) -> Any:
         if self.model is None:
             return np.ones((block.shape[0], 1))
-        return self.model.proba(columns_of(block, self.features, dense=self.dense))
+        proba = self.model.proba(columns_of(block, self.features, dense=self.dense))
+        if not np.isfinite(proba).all():
+            raise InputError(
+                "its probabilities are not finite numbers",
+                hint="Values may be too large or too small to compute with: scale the features.",
+            )
+        return proba
 
 
 class Asked(NamedTuple):

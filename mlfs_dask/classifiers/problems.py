@@ -149,7 +149,8 @@ class Powerset(Problem):
         best = np.argmax(proba, axis=1)
         labels = classes[best]
         if self.scores == "marginal":
-            return SetAnswer(labels, proba @ classes.astype(np.float64))
+            sums = proba @ classes.astype(np.float64)
+            return SetAnswer(labels, np.minimum(sums, 1.0))  # rounding may lead beyond
         if self.scores == "votes":
             return SetAnswer(labels, labels)
         confidence = proba[np.arange(len(best)), best][:, None]

@@ -122,6 +122,8 @@ class DaskBacking(Backing):
                 f"X is a dask array of shape {X.shape}; expected two known dimensions",
                 hint="Call X.compute_chunk_sizes() first.",
             )
+        if np.ma.isMaskedArray(getattr(X, "_meta", None)):
+            X = X.astype(np.float64)  # masked cells become NaN
         self.n_rows, self.n_features = (int(n) for n in X.shape)
         self.tile = tile
         self.dtype = np.dtype(X.dtype)

@@ -33,6 +33,8 @@ def as_labels(Y: Any, n_samples: int) -> ByteArray:
         Y = Y.compute()
     if sp.issparse(Y):
         Y = _dense_labels(Y)
+    if np.ma.is_masked(Y):
+        raise InputError("Y holds masked cells; expected 0 or 1")
     try:
         array = np.asarray(Y)
     except ValueError as error:
@@ -73,6 +75,7 @@ def as_block(X: Any) -> Block:
     Parameters
     ----------
     X : array-like or scipy sparse matrix, shape (n_rows, n_features)
+        Masked cells are missing.
 
     Raises
     ------
@@ -91,6 +94,8 @@ def as_block(X: Any) -> Block:
         array = np.asarray(X)
         if array.dtype == object:
             array = array.astype(np.float64)
+        if np.ma.is_masked(X):
+            array = np.where(np.ma.getmaskarray(X), np.nan, array)
     except (TypeError, ValueError) as error:
         raise InputError(f"X cannot be read as a matrix of numbers: {error}") from error
     if array.ndim != 2:
@@ -100,15 +105,19 @@ def as_block(X: Any) -> Block:
             hint="Reshape your data using X.reshape(-1, 1) for one feature, X.reshape(1, -1) for "
             "one sample.",
         )
-    if array.dtype.kind == "c":
+    return np.ascontiguousarray(array, dtype=_dtype_of_kernels(array.dtype))
+
+
+def _dtype_of_kernels(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.kind == "c":
         raise InputError("Complex data not supported: X holds complex numbers")
-    if array.dtype.kind not in "buif":
-        raise InputError(f"X has dtype {array.dtype}; expected real numbers")
-    if array.dtype == bool:
-        array = array.astype(np.uint8)
-    elif array.dtype in (np.float16, np.longdouble):
-        array = array.astype(np.float64)
-    return np.ascontiguousarray(array)
+    if dtype.kind not in "buif":
+        raise InputError(f"X has dtype {dtype}; expected real numbers")
+    if dtype.kind == "b":
+        return np.dtype(np.uint8)
+    if dtype in (np.float16, np.longdouble):
+        return np.dtype(np.float64)
+    return dtype.newbyteorder("=")
 
 
 def feature_vector(values: Any, name: str, n_features: int, dtype: Any) -> AnyArray:

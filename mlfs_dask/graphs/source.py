@@ -328,9 +328,20 @@ def _make_backing(X: Any, tile: int) -> Backing:
     names = None
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         names = tuple(str(name) for name in X.columns)
-        X = X.to_numpy()
+        X = _table_values(X)
     block = as_block(X)
     return ArrayBacking(block, tile, names)
+
+
+def _table_values(X: Any) -> Any:
+    """Values of a DataFrame; what its nullable columns lack is NaN."""
+    values = X.to_numpy()
+    if values.dtype != object:
+        return values
+    try:
+        return X.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return values  # refused by those who know what to say
 
 
 _cache = TileCache(_CACHE_BYTES)

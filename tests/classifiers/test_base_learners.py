@@ -138,7 +138,7 @@ def test_knn_is_the_share_among_the_nearest(case, normalize, k) -> None:
     found = learn("knn", X, y, kind, n_neighbors=k, normalize=normalize).proba(queries)
     for row, query in zip(found, queries.tolist(), strict=True):
         answer = expected(query)
-        np.testing.assert_allclose(row, [answer[c] for c in range(3)], rtol=1e-14)
+        np.testing.assert_allclose(row, [float(answer[c]) for c in range(3)], rtol=1e-14)
 
 
 @given(targets(n_classes=3))
@@ -253,12 +253,43 @@ def test_rows_of_either_kind_give_the_same_answers_and_stay_as_they_are(name) ->
     dense = learn(name, X, y, kind)
     if learner.takes_sparse:
         sparse = learn(name, csr, y, kind)
-        np.testing.assert_allclose(sparse.proba(csr), dense.proba(X), rtol=1e-10, atol=1e-12)
+        for model, rows in ((sparse, csr), (sparse, X), (dense, csr)):
+            np.testing.assert_allclose(model.proba(rows), dense.proba(X), rtol=1e-10, atol=1e-12)
     for part in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(csr, part), getattr(before, part))
     np.testing.assert_array_equal(X, before.toarray())
     again = pickle.loads(pickle.dumps(dense))
     np.testing.assert_array_equal(again.proba(X), dense.proba(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_trees_refuse_what_float32_does_not_hold(form) -> None:
+    X, y = np.array([[1e39], [1.0], [np.nan]]), np.array([0, 1, 0])
+    none = np.zeros(1, dtype=np.uint8)
+    with pytest.raises(InputError, match="a tree cannot compare as float32"):
+        learn("tree", form(X), y, none)
+    fitted = learn("tree", form(X[1:]), y[1:], none)
+    with pytest.raises(InputError, match="a tree cannot compare as float32"):
+        fitted.proba(form(X))
+
+
+@pytest.mark.parametrize("name", ["tree", "svm-rbf", "logistic"])
+def test_a_class_for_each_row_is_no_reason_to_warn(name) -> None:
+    """scikit-learn takes many classes for a regression; sets of many labels are just that."""
+    X = np.arange(22.0)[:, None]
+    fitted = learn(name, X, np.arange(22), np.zeros(1, dtype=np.uint8))
+    assert fitted.proba(X).shape == (22, 22)
+
+
+def test_a_column_of_subnormal_spread_is_constant_to_the_machine() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((20, 2)) * [1.0, 1e-310]
+    y = (X[:, 0] > 0.5).astype(int)
+    kind = np.zeros(2, dtype=np.uint8)
+    flat = X * [1.0, 0.0]
+    np.testing.assert_array_equal(
+        learn("svm-rbf", X, y, kind).proba(X), learn("svm-rbf", flat, y, kind).proba(flat)
+    )
 
 
 class Halves(ClassifierMixin, BaseEstimator):

@@ -83,6 +83,21 @@ def test_a_failing_model_is_named(four_labels) -> None:
         get_classifier("lp", base=Picky(when="predict")).fit(X, Y).predict(queries)
 
 
+class Lost(DecisionTreeClassifier):
+    def predict_proba(self, X):
+        return np.full((len(X), 2), np.nan)
+
+
+@pytest.mark.parametrize("base", [Lost(), "naive-bayes"])
+def test_scores_that_are_no_numbers_are_refused_by_name(base, four_labels) -> None:
+    """Squares of 1e200 have no variance to compare with."""
+    X, Y, _, _ = four_labels
+    rows = X * 1e200 if base == "naive-bayes" else X
+    fitted = get_classifier("br", base=base).fit(rows, Y)
+    with pytest.raises(InputError, match="the model of label 0: its probabilities are not"):
+        fitted.predict(rows)
+
+
 def test_a_model_that_refuses_its_rows_is_named_in_the_same_words(four_labels) -> None:
     """What the user can correct stays so, with its hint."""
     X, Y, _, _ = four_labels

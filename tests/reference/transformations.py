@@ -4,12 +4,13 @@
 """
 
 import itertools
+from fractions import Fraction
 
 from reference.neighbors import nearest
 
 
 def neighbor_shares(k, normalize="minmax", nominal=None):
-    """A learner: shares of the classes among the k nearest rows."""
+    """A learner: shares of the classes among the k nearest rows, exact."""
 
     def learn(rows, classes):
         near = min(k, len(rows) - 1) if len(rows) <= k else k
@@ -17,7 +18,7 @@ def neighbor_shares(k, normalize="minmax", nominal=None):
         def ask(row):
             _, found = nearest(rows, [row], near, normalize=normalize, nominal=nominal)
             among = [classes[i] for i in found[0]]
-            return {c: among.count(c) / near for c in set(classes)}
+            return {c: Fraction(among.count(c), near) for c in set(classes)}
 
         return ask
 
@@ -29,7 +30,7 @@ def _ask(learn, rows, classes, query):
     if not rows:
         return None
     if len(set(classes)) == 1:
-        return {classes[0]: 1.0}
+        return {classes[0]: Fraction(1)}
     return learn(rows, classes)(query)
 
 
@@ -37,7 +38,8 @@ def br(train, labels, queries, learn):
     """Probability of each label."""
     columns = list(zip(*labels, strict=True))
     return [
-        [_ask(learn, train, column, query).get(1, 0.0) for column in columns] for query in queries
+        [_ask(learn, train, column, query).get(1, Fraction(0)) for column in columns]
+        for query in queries
     ]
 
 
@@ -70,23 +72,27 @@ def rakel(train, labels, queries, learn, subsets):
     return out
 
 
+def _vote(p, soft):
+    return p if soft else Fraction(p >= Fraction(1, 2))
+
+
 def clr(train, labels, queries, learn, soft):
     """Votes of each label and of the virtual label."""
     q = len(labels[0])
     out = []
     for query in queries:
-        votes, virtual = [0.0] * q, 0.0
+        votes, virtual = [Fraction(0)] * q, Fraction(0)
         for a, b in itertools.combinations(range(q), 2):
             rows = [i for i, row in enumerate(labels) if row[a] != row[b]]
             answer = _ask(learn, [train[i] for i in rows], [labels[i][a] for i in rows], query)
             if answer is None:
                 continue
-            won = answer.get(1, 0.0) if soft else float(answer.get(1, 0.0) >= 0.5)
+            won = _vote(answer.get(1, Fraction(0)), soft)
             votes[a] += won
             votes[b] += 1 - won
         for a in range(q):
-            p = _ask(learn, train, [row[a] for row in labels], query).get(1, 0.0)
-            won = p if soft else float(p >= 0.5)
+            answer = _ask(learn, train, [row[a] for row in labels], query)
+            won = _vote(answer.get(1, Fraction(0)), soft)
             votes[a] += won
             virtual += 1 - won
         out.append((votes, virtual))

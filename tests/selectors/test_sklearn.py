@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils import estimator_checks
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.selectors.baselines import ChiSquared, MutualInformation, Variance
@@ -49,6 +49,13 @@ EXPECTED = frozenset(
         "check_fit2d_predict1d",
     ]
 )
+
+
+def parametrize_with_checks(estimators, **options):
+    """scikit-learn's, but for the generator that it gives before 1.8 and pytest warns about."""
+    mark = estimator_checks.parametrize_with_checks(estimators, **options)
+    names, values = mark.args
+    return pytest.mark.parametrize(names, list(values), **mark.kwargs)
 
 
 def as_labels(y):

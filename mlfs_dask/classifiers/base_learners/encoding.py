@@ -114,7 +114,9 @@ def encode(X: Block, kind: ByteArray, scaling: Scaling) -> Encoding:
     if scaling == "none":
         return encoding
     center, spread = _scales(encoding, X, scaling)
-    factor = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    # The inverse of a subnormal number is infinite: such a column counts as constant.
+    seen = spread >= np.finfo(np.float64).tiny
+    factor = np.divide(1.0, spread, out=np.zeros_like(spread), where=seen)
     return Encoding(encoding.plain, encoding.column, encoding.code, center, factor)
 
 

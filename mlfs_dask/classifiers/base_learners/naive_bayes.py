@@ -49,7 +49,10 @@ class NaiveBayesModel(LearnedModel):
 
     def proba(self, X: Block) -> FloatArray:
         """By Bayes' rule; see the base class."""
-        rows = X.toarray() if sp.issparse(X) else X
+        with np.errstate(all="ignore"):  # what is no number in the end is refused
+            return self._posterior(X.toarray() if sp.issparse(X) else X)
+
+    def _posterior(self, rows: FloatArray) -> FloatArray:
         joint = np.tile(self._prior, (len(rows), 1))
         if self._gaussian is not None:
             found = self._gaussian.predict_joint_log_proba(rows[:, self._numeric])
@@ -100,4 +103,5 @@ class NaiveBayes(BaseLearner):
         self, X: Block, y: IntArray, kind: ByteArray, stream: np.random.SeedSequence
     ) -> NaiveBayesModel:
         """Count and average; see the base class. Nothing is drawn."""
-        return NaiveBayesModel(X, y, kind, self.var_smoothing)
+        with np.errstate(all="ignore"):
+            return NaiveBayesModel(X, y, kind, self.var_smoothing)

@@ -1,4 +1,4 @@
-"""Warnings of optimizers, told as notes of a model instead.
+"""Warnings of scikit-learn that a model tells as notes instead, or that say nothing here.
 
 The filters of Python's warnings belong to the whole process, so threads that overlap count
 themselves in and out: the first sets the filter, the last lifts it.
@@ -31,6 +31,8 @@ class _Filter:
                     warnings.simplefilter("ignore", category)
                 # Line searches warn by several classes, one of them UserWarning itself.
                 warnings.filterwarnings("ignore", "(?i).*line.search")
+                # Label sets that few rows share are classes all the same.
+                warnings.filterwarnings("ignore", "The number of unique classes is greater")
             self._holders += 1
 
     def leave(self) -> None:
@@ -45,7 +47,7 @@ _filter = _Filter()
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence warnings of optimizers that stop early or meet a singular matrix.
+    """Silence warnings of early stops, singular matrices and classes of few rows.
 
     Whoever uses this looks at the result and says what there is to say. May be nested and shared
     by threads.

@@ -18,6 +18,7 @@ from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.checks import check_positive
 from mlfs_dask.classifiers.base_learners.encoding import Encoding, encode
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner, LearnedModel
+from mlfs_dask.classifiers.base_learners.quiet import quiet
 from mlfs_dask.graphs.inputs import Block
 
 
@@ -30,15 +31,19 @@ class SVMModel(LearnedModel):
         Of the columns.
     machine : SVC or CalibratedClassifierCV
         Fitted by scikit-learn.
+    dense
+        Whether it was fitted to dense rows, which are moved to begin at 0; others have to come in
+        the same form.
     """
 
-    def __init__(self, encoding: Encoding, machine: Any) -> None:
+    def __init__(self, encoding: Encoding, machine: Any, *, dense: bool) -> None:
         self._encoding = encoding
         self.machine = machine
+        self._dense = dense
 
     def proba(self, X: Block) -> FloatArray:
         """Calibrated, or the logistic function of the decision values; see the base class."""
-        rows = _rows(self._encoding, X)
+        rows = self._encoding.dense(X) if self._dense else self._encoding.sparse(X)
         with _unchecked():
             if isinstance(self.machine, CalibratedClassifierCV):
                 return np.asarray(self.machine.predict_proba(rows))
@@ -106,12 +111,10 @@ class SVMRbf(BaseLearner):
             seed = int(stream.generate_state(1)[0])
             parting = StratifiedKFold(folds, shuffle=True, random_state=seed)
             machine = CalibratedClassifierCV(machine, method="sigmoid", cv=parting, ensemble=False)
-        with _unchecked():
-            return SVMModel(encoding, machine.fit(_rows(encoding, X), y))
-
-
-def _rows(encoding: Encoding, X: Block) -> Block:
-    return encoding.sparse(X) if sp.issparse(X) else encoding.dense(X)
+        dense = not sp.issparse(X)
+        rows = encoding.dense(X) if dense else encoding.sparse(X)
+        with _unchecked(), quiet():
+            return SVMModel(encoding, machine.fit(rows, y), dense=dense)
 
 
 def _unchecked() -> AbstractContextManager[None]:

@@ -13,7 +13,11 @@ from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.checks import check_count, check_not_negative
 from mlfs_dask.classifiers.base_learners.encoding import Encoding, encode
 from mlfs_dask.classifiers.base_learners.learner import BaseLearner, LearnedModel
+from mlfs_dask.classifiers.base_learners.quiet import quiet
+from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.inputs import Block
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class TreeModel(LearnedModel):
@@ -59,7 +63,7 @@ class Tree(BaseLearner):
 
     Notes
     -----
-    O(d n log n). Values are compared as float32.
+    O(d n log n). Values are compared as float32; larger ones than it can hold are refused.
 
     References
     ----------
@@ -97,11 +101,18 @@ class Tree(BaseLearner):
             ccp_alpha=self.pruning,
             random_state=int(stream.generate_state(1)[0]),
         )
-        return TreeModel(encoding, tree.fit(_rows(encoding, X), y))
+        with quiet():
+            return TreeModel(encoding, tree.fit(_rows(encoding, X), y))
 
 
 def _rows(encoding: Encoding, X: Block) -> Block:
     """Encoded rows; sparse ones are made dense if cells are missing, which CSR trees refuse."""
+    values = X.data if sp.issparse(X) else X
+    if np.any(np.abs(values) > _LARGEST):
+        raise InputError(
+            f"X holds values beyond {_LARGEST:.1e}, which a tree cannot compare as float32",
+            hint="Scale the features, or use c45.",
+        )
     if sp.issparse(X) and not np.isnan(X.data).any():
         return encoding.sparse(X)
     return encoding.dense(X)
