@@ -92,6 +92,40 @@ def group_sums(
     return (sums.tocsc() if source.is_sparse else sums), moments, others
 
 
+def groups_of_tile(member: Any) -> tuple[IntArray, tuple[IntArray, IntArray]]:
+    """The groups that occur in a tile, and which of them each row belongs to.
+
+    Parameters
+    ----------
+    member : CSR matrix, shape (n_rows, n_groups), or ndarray of uint8, shape (n_rows, n_labels)
+        Groups of each row; or labels of 0 and 1, whose groups are the rows that have each label,
+        then those that lack it.
+
+    Returns
+    -------
+    present : ndarray of int64
+        Groups that occur, ascending.
+    groups : two ndarrays of int64
+        Row pointers and positions in ``present``, as in CSR.
+
+    Examples
+    --------
+    >>> present, (pointers, local) = groups_of_tile(np.array([[1, 0], [1, 1]], dtype=np.uint8))
+    >>> present.tolist(), pointers.tolist(), local.tolist()
+    ([0, 1, 3], [0, 2, 4], [0, 2, 0, 1])
+    """
+    if sp.issparse(member):
+        pointers, found, n_groups = member.indptr, member.indices, member.shape[1]
+    else:
+        n_rows, q = member.shape
+        pointers, n_groups = np.arange(n_rows + 1) * q, 2 * q
+        found = np.where(member, np.arange(q), np.arange(q, 2 * q)).ravel()
+    present = np.flatnonzero(np.bincount(found, minlength=n_groups))
+    place = np.zeros(n_groups, dtype=np.int64)
+    place[present] = np.arange(len(present))
+    return present, (pointers.astype(np.int64), place[found])
+
+
 def _place(part: Any, present: IntArray, n_groups: int) -> Any:
     """Rows of ``part`` at the places of their groups."""
     lengths = np.zeros(n_groups, dtype=np.int64)
@@ -105,8 +139,7 @@ def _sum_tile(
 ) -> tuple[IntArray, Any, Moments, Moments]:
     [block] = task.load()
     [[member, weight, other]] = task.rows
-    present, local = np.unique(member.indices, return_inverse=True)
-    groups = (member.indptr.astype(np.int64), local.ravel().astype(np.int64))
+    present, groups = groups_of_tile(member)
     start, stop = run
     moments, others = zero_moments(stop - start), zero_moments(stop - start)
     if sp.issparse(block):

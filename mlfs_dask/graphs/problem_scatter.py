@@ -21,11 +21,12 @@ import scipy.sparse as sp
 from mlfs_dask._typing import BoolArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.groups import SUMS_BYTES, column_runs, group_sums
+from mlfs_dask.graphs.groups import SUMS_BYTES, column_runs, group_sums, groups_of_tile
 from mlfs_dask.graphs.labelsets import sets_of_rows
 from mlfs_dask.graphs.laplacian import CANCELLED
 from mlfs_dask.graphs.products import sparse_columns
 from mlfs_dask.graphs.rows import gather_rows
+from mlfs_dask.graphs.scatter import sides_of_labels
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
@@ -82,7 +83,7 @@ def label_terms(
     """
     shape = (Y.shape[1], columns.n_columns)
     terms = ProblemTerms(np.empty(shape), np.empty(shape), np.empty(shape))
-    member = sp.csr_matrix(Y.astype(np.float64))
+    member = sp.csr_matrix(Y)
     weights = np.ones(len(Y)), np.zeros(len(Y))
     binary = _binary(summary, columns)
     again = np.zeros(columns.n_columns, dtype=bool)
@@ -129,13 +130,10 @@ def _sum_labels_again(
     executor: Executor,
 ) -> None:
     q, n = Y.shape[1], len(Y)
-    both = np.hstack([Y, 1 - Y]).astype(bool)
-    mass = both.sum(axis=0, dtype=np.int64)
-    first = np.where(mass > 0, both.argmax(axis=0), 0).astype(np.int64)
-    member = sp.csr_matrix(both.astype(np.float64))
+    mass, first = sides_of_labels(Y)
     for part in _parts(which, 2 * q):
         base = gather_rows(source, columns, first, part, executor)
-        tables = _group_tables(source, columns, part, member, base, mass, executor)
+        tables = _group_tables(source, columns, part, Y, base, mass, executor)
         within = tables.inside[:q] + tables.inside[q:]
         gap = (base[:q] - base[q:]) + (tables.rest[:q] - tables.rest[q:])
         between = (mass[:q] * mass[q:] / n)[:, None] * gap * gap
@@ -243,8 +241,7 @@ def _table_tile(
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
     [block] = task.load()
     [[member]] = task.rows
-    present, local = np.unique(member.indices, return_inverse=True)
-    groups = (member.indptr.astype(np.int64), local.ravel().astype(np.int64))
+    present, groups = groups_of_tile(member)
     total, shifted, plain, square = (np.zeros((len(present), len(which))) for _ in range(4))
     X = columns.dense(block, which)
     dense_scatter_sums(X, groups, base[present], total, shifted)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.groups import SUMS_BYTES
+from mlfs_dask.graphs.groups import SUMS_BYTES, groups_of_tile
 from mlfs_dask.graphs.labelsets import SetDegrees, set_bounds
 from mlfs_dask.graphs.rows import gather_rows
 from mlfs_dask.graphs.source import Source
@@ -90,16 +90,36 @@ def label_scatter(
         Where to run.
     """
     q = Y.shape[1]
-    both = np.hstack([Y, 1 - Y]).astype(bool)
-    counts = both.sum(axis=0, dtype=np.int64)
-    first = np.where(counts > 0, both.argmax(axis=0), 0).astype(np.int64)
-    member = sp.csr_matrix(both.astype(np.float64))
+    counts, first = sides_of_labels(Y)
     parts = []
     for part in _runs(which, 2 * q):
         base = gather_rows(source, columns, first, part, executor)
-        _, inside = _within(source, columns, part, member, base, counts, executor)
+        _, inside = _within(source, columns, part, Y, base, counts, executor)
         parts.append((counts[:, None] * inside).sum(axis=0) / max(q, 1))
     return np.concatenate(parts)
+
+
+def sides_of_labels(Y: ByteArray) -> tuple[IntArray, IntArray]:
+    """Number and first one of the rows that have each label, then of those that lack it.
+
+    Parameters
+    ----------
+    Y : ndarray of uint8, shape (n_samples, n_labels)
+
+    Returns
+    -------
+    counts, first : ndarray of int64, shape (2 * n_labels,)
+        ``first`` is 0 where there is no such row.
+
+    Examples
+    --------
+    >>> [each.tolist() for each in sides_of_labels(np.array([[0, 1], [1, 1]], dtype=np.uint8))]
+    [[1, 2, 1, 0], [1, 0, 0, 0]]
+    """
+    having = Y.sum(axis=0, dtype=np.int64)
+    counts = np.concatenate([having, len(Y) - having])
+    first = np.concatenate([Y.argmax(axis=0), Y.argmin(axis=0)])
+    return counts, np.where(counts > 0, first, 0).astype(np.int64)
 
 
 def weighted_scatter(
@@ -171,8 +191,7 @@ def _scatter_tile(
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     [block] = task.load()
     [[member]] = task.rows
-    present, local = np.unique(member.indices, return_inverse=True)
-    groups = (member.indptr.astype(np.int64), local.ravel().astype(np.int64))
+    present, groups = groups_of_tile(member)
     total = np.zeros((len(present), len(which)))
     square = np.zeros((len(present), len(which)))
     dense_scatter_sums(columns.dense(block, which), groups, base[present], total, square)
