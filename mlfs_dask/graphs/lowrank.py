@@ -22,6 +22,8 @@ from mlfs_dask.graphs.groups import column_runs, group_sums
 from mlfs_dask.graphs.laplacian import LaplacianTerms, terms_of
 from mlfs_dask.graphs.source import Source
 
+_RUN = 4096  # rows whose labels are widened at a time
+
 
 def matching_degrees(Y: ByteArray) -> FloatArray:
     """Sum of each row's simple matching similarities to all rows, itself included.
@@ -42,7 +44,9 @@ def matching_degrees(Y: ByteArray) -> FloatArray:
     n, q = Y.shape
     per_label = Y.sum(axis=0, dtype=np.int64)
     per_row = Y.sum(axis=1, dtype=np.int64)
-    agreements = q * n - n * per_row - per_label.sum() + 2 * (Y.astype(np.int64) @ per_label)
+    runs = [Y[lo : lo + _RUN].astype(np.int64) @ per_label for lo in range(0, n, _RUN)]
+    shared = np.concatenate(runs) if runs else np.zeros(0, dtype=np.int64)
+    agreements = q * n - n * per_row - per_label.sum() + 2 * shared
     degrees: FloatArray = agreements.astype(np.float64) / max(q, 1)
     return degrees
 
