@@ -86,7 +86,9 @@ def slope(x, y) -> float:
 class Sampler:
     """Notes the memory of processes every few seconds while the block runs.
 
-    Memory is what a process has for itself (USS): shared libraries do not count.
+    Memory is what a process has for itself (USS): shared libraries do not count. A process that
+    ends is an error: a worker that was replaced, because it had grown beyond its limit, say, would
+    look as good as new.
     """
 
     def __init__(self, record: Record, processes: Mapping[str, int], seconds: float) -> None:
@@ -94,6 +96,7 @@ class Sampler:
         self._processes = {name: psutil.Process(pid) for name, pid in processes.items()}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler")
+        self._fault: psutil.Error | None = None
         self.jobs = 0
 
     def __enter__(self):
@@ -104,12 +107,21 @@ class Sampler:
         self._end.set()
         self._thread.join()
 
+    def check(self) -> None:
+        """Raise if a process has ended."""
+        if self._fault is not None:
+            raise self._fault
+
     def _run(self) -> None:
         while not self._end.wait(self._seconds):
-            sizes = {
-                name: process.memory_full_info().uss / 2**20
-                for name, process in self._processes.items()
-            }
+            try:
+                sizes = {
+                    name: process.memory_full_info().uss / 2**20
+                    for name, process in self._processes.items()
+                }
+            except psutil.Error as error:
+                self._fault = error
+                return
             self._record.memory.append((self.jobs, sizes))
 
     def open_things(self) -> dict[str, int]:

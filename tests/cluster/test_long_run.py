@@ -174,6 +174,7 @@ def long_runs(folder, monkeypatch):
     from distributed import Client
 
     monkeypatch.setenv("DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH", "100")
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "1h")  # machines stand still
     make_tiny_store(folder / "stores")
     synthesize(folder / "stores" / "quickstart.zarr", Planted(n_samples=300))
     (folder / "runs").mkdir()
@@ -212,6 +213,7 @@ def do(running, seconds, kinds=None, after_each=lambda: None):
                 kind()
                 after_each()
                 sampler.jobs = running.jobs
+                sampler.check()
             counts = at_rest(running.client) | sampler.open_things() | running.files()
             seen.rests.append((running.jobs, counts))
     return seen
