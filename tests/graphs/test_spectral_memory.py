@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mlfs_dask.graphs import problem_scatter, scatter
 from mlfs_dask.graphs.executor import InProcess
 from mlfs_dask.selectors.mllap import MLLAP
 from mlfs_dask.selectors.spec import SPEC
+from mlfs_dask.selectors.spec_wrapper import SPECWrapper
 
 MB = 2**20
 
@@ -46,6 +48,22 @@ def test_no_matrix_of_all_pairs_of_rows(selector, monkeypatch):
     peak, fitted = peak_of(selector, X, Y, monkeypatch)
     # Whole, the similarities would take 275 MB. J of the collapsed road comes in tiles of 32 MB.
     assert peak < (110 if fitted.road_ == "collapsed" else 30) * MB
+
+
+@pytest.mark.parametrize("selector", [MLLAP(tile=256), SPECWrapper(tile=256)])
+def test_rows_with_and_without_each_label_are_never_laid_out_whole(selector, monkeypatch):
+    rng = np.random.default_rng(0)
+    n, q = 12_000, 200
+    # Far from zero and nearly constant: columns are summed once more from the rows of both sides.
+    X = sp.csr_matrix(1e6 + rng.random((n, 2)) * 1e-3)
+    Y = (rng.random((n, q)) < 0.02).astype(np.uint8)
+    seen = []
+    plain = scatter.sides_of_labels
+    for module in (scatter, problem_scatter):
+        monkeypatch.setattr(module, "sides_of_labels", lambda Y: seen.append(Y) or plain(Y))
+    peak, _ = peak_of(selector, X, Y, monkeypatch)
+    assert seen
+    assert peak < 25 * MB  # the two sides of all rows would take 70 MB
 
 
 @pytest.mark.slow
