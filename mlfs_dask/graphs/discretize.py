@@ -5,7 +5,8 @@ next eight bits of its values in the order of their keys, among those that begin
 sought does. At most eight passes whatever n is, with 2 KiB per column; columns of two values, and
 those whose middle value is zero (text), are settled before::
 
-    extremes ──> two values: cut at the lower ──┐
+    sample   ──> dense and many rows: one pass ─┐   graphs/middles.py
+    extremes ──> two values: cut at the lower ──┤
     signs    ──> middle value zero: cut at 0  ──┼──> Bins
     digits   ──> the middle value of the rest ──┘
 
@@ -20,6 +21,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.graphs.columns import make_columns
 from mlfs_dask.graphs.executor import Executor
+from mlfs_dask.graphs.middles import MANY_TILES, find_middles
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
@@ -82,6 +84,10 @@ def _cut_in_the_middle(
     executor: Executor,
 ) -> None:
     """Set ``cut`` of the unsettled features."""
+    if source.n_tiles >= MANY_TILES and not source.is_sparse:
+        unsettled = _cut_by_sample(source, summary, unsettled, cut, executor)
+        if not unsettled.any():
+            return
     below, zero, two_valued = _sides(source, summary, executor)
     rank = middle_rank(source.n_samples)
     middle_is_zero = (below < rank) & (rank <= below + zero)
@@ -90,6 +96,24 @@ def _cut_in_the_middle(
     for lo in range(0, len(rest), _RUN):
         which = rest[lo : lo + _RUN]
         cut[which] = _values_of_rank(source, which, rank, zero[which], executor)
+
+
+def _cut_by_sample(
+    source: Source,
+    summary: ColumnSummary,
+    unsettled: BoolArray,
+    cut: FloatArray,
+    executor: Executor,
+) -> BoolArray:
+    """Set ``cut`` of the features whose middle a sample leads to; the unsettled ones left."""
+    which, rank = np.flatnonzero(unsettled), middle_rank(source.n_samples)
+    extremes = (summary.low[which], summary.high[which])
+    middles = find_middles(source, which, rank, extremes, executor)
+    settled = middles.found & ~middles.two_valued
+    cut[which[settled]] = middles.value[settled]
+    left = unsettled.copy()
+    left[which[settled | middles.two_valued]] = False
+    return left
 
 
 def _sides(
