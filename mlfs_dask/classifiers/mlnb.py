@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -108,6 +108,8 @@ class MLNBClassifier(BaseClassifier):
     array([[1, 0],
            [0, 1]], dtype=uint8)
     """
+
+    refuses_categories: ClassVar[bool] = True
 
     def __init__(
         self,

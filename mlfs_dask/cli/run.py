@@ -122,14 +122,14 @@ def plan(
     Example:
       mlfs plan jobs/quickstart.toml
     """
-    from mlfs_dask.jobs.data import open_datasets, refuse_missing_values
+    from mlfs_dask.jobs.data import open_datasets, refuse_values
     from mlfs_dask.jobs.jobfile import find_job
     from mlfs_dask.jobs.plan import make_plan
 
     path = find_job(job)
     checked = _read(path, overrides, workers)
     datasets = open_datasets(checked, str(path))
-    refuse_missing_values(checked, datasets, str(path))
+    refuse_values(checked, datasets, str(path))
     made = make_plan(checked, datasets, runs=runs)
     if as_json:
         print_json(_plan_document(made))

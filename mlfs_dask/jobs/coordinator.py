@@ -14,7 +14,7 @@ import msgspec
 
 from mlfs_dask.errors import RunFolderError
 from mlfs_dask.jobs.cancel import clear_cancel
-from mlfs_dask.jobs.data import open_datasets, refuse_missing_values
+from mlfs_dask.jobs.data import open_datasets, refuse_values
 from mlfs_dask.jobs.digest import job_digest, run_id
 from mlfs_dask.jobs.driver import Driver
 from mlfs_dask.jobs.inputs import keep_files
@@ -98,7 +98,7 @@ def prepare_run(order: Order) -> RunFolder:
     if folder.exists:
         check_manifest(folder, order.job, datasets)
         return folder
-    refuse_missing_values(order.job, datasets, order.file)
+    refuse_values(order.job, datasets, order.file)
     with machine_faults("make the run folder", folder.path):
         make_parent(folder.manifest)
     with own(folder.path, folder.lock):
@@ -182,7 +182,7 @@ def _run(
         check_manifest(folder, order.job, datasets)
         if _is_finished(folder):
             return Finished(folder, "done", fresh=False)
-    refuse_missing_values(order.job, datasets, order.file)
+    refuse_values(order.job, datasets, order.file)
     with machine_faults("make the run folder", folder.path):
         make_parent(folder.manifest)
     with own(folder.path, folder.lock, chain=chain) as lease:

@@ -156,8 +156,10 @@ def _placed(job: Job, path: str) -> Iterator[tuple[str, Any]]:
         yield f"{path}.{position}" if is_own else f"{path} {entry.label!r}", entry
 
 
-def refuse_missing_values(job: Job, datasets: Sequence[Dataset], file: str = "job") -> None:
-    """Read the data once and refuse methods that have no rule for the missing values in them.
+def refuse_values(job: Job, datasets: Sequence[Dataset], file: str = "job") -> None:
+    """Read the data once and refuse methods that have no rule for some values in them.
+
+    These are missing values, and more than two values of a nominal feature.
 
     Parameters
     ----------
@@ -171,11 +173,19 @@ def refuse_missing_values(job: Job, datasets: Sequence[Dataset], file: str = "jo
     Raises
     ------
     JobFileError
-        Names every such method, the data set, a feature and the count.
+        Names every such method, the data set and a feature; of missing values the count.
     """
-    without_rule = list(_without_rule(job))
+    without_rule, numeric_only = list(_without_rule(job)), list(_numeric_only(job))
     problems = Problems(file)
     for dataset in datasets:
+        categories = _categories(job, dataset) if numeric_only else ""
+        for place, label, datasets_of in numeric_only if categories else ():
+            if datasets_of is None or dataset.name in datasets_of:
+                problems.add(
+                    place,
+                    f"{label!r} takes numbers and two-valued features, and {dataset.name} has "
+                    f"{categories}; encode each of its values as a 0/1 column",
+                )
         missing = _missing_values(job, dataset) if without_rule else ""
         for place, label, datasets_of in without_rule if missing else ():
             if datasets_of is None or dataset.name in datasets_of:
@@ -197,6 +207,40 @@ def _without_rule(job: Job) -> Iterator[tuple[str, str, tuple[str, ...] | None]]
     for place, method in _placed(job, "evaluate.classifier"):
         if not _has_rule("classifiers", method):
             yield place, method.label, None
+
+
+def _numeric_only(job: Job) -> Iterator[tuple[str, str, tuple[str, ...] | None]]:
+    """Place, label and data sets of each method that gets all features and takes no categories."""
+    for place, select in _placed(job, "select"):
+        first = select if select.prefilter is None else select.prefilter
+        if declared("selectors", first.method).refuses_categories:
+            label = select.label if select.prefilter is None else first.method
+            yield (
+                place if select.prefilter is None else f"{place}.prefilter",
+                label,
+                select.datasets,
+            )
+    if job.evaluate is not None and job.evaluate.baseline:
+        for place, classifier in _placed(job, "evaluate.classifier"):
+            if declared("classifiers", classifier.method).refuses_categories:
+                yield place, classifier.label, None
+
+
+def _categories(job: Job, dataset: Dataset) -> str:
+    """The first nominal feature of more than two values; empty if there is none."""
+    from mlfs_dask.graphs.columns import many_valued  # brings compiled kernels along
+    from mlfs_dask.graphs.statistics import NOMINAL, summarize_columns
+
+    rows = rows_of(job, dataset)
+    nominal = np.flatnonzero(rows.feature_kind == NOMINAL)
+    if len(nominal) == 0:
+        return ""
+    rows = rows.keep_features(nominal)
+    many = np.flatnonzero(many_valued(rows, summarize_columns(rows)))
+    if len(many) == 0:
+        return ""
+    first = int(nominal[many[0]])
+    return f"nominal feature {first} ({dataset.feature_names[first]!r}) of more than two values"
 
 
 def _has_rule(kind: registry.Kind, method: Method | Prefilter) -> bool:

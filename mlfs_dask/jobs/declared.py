@@ -81,6 +81,8 @@ class Declared(Struct, frozen=True):
     takes_missing
         Whether the method has a rule for missing values that are not imputed; by base learner where
         that decides it. None: not written down.
+    refuses_categories
+        The method takes no nominal feature of more than two values.
     """
 
     options: dict[str, Option]
@@ -88,6 +90,7 @@ class Declared(Struct, frozen=True):
     takes_pairs: bool
     asks_of_features: tuple[str, ...] | None
     takes_missing: bool | dict[str, bool] | None = None
+    refuses_categories: bool = False
 
 
 def declared(kind: registry.Kind, method: str) -> Declared:
@@ -133,6 +136,7 @@ def _asked(kind: registry.Kind, method: str) -> Declared:
         asks_of_features=tuple(getattr(constructor, "asks_of_features", ()))
         if hasattr(constructor, "check_features")
         else None,
+        refuses_categories=bool(getattr(constructor, "refuses_categories", False)),
     )
 
 
@@ -211,6 +215,7 @@ def _read_entry(entry: Mapping[str, Any]) -> Declared:
         takes_pairs=entry["takes_pairs"],
         asks_of_features=None if asked_by is None else tuple(asked_by),
         takes_missing=entry["takes_missing"],
+        refuses_categories=entry["refuses_categories"],
     )
 
 
@@ -255,6 +260,7 @@ def written_anew() -> dict[str, Any]:
                 "takes_pairs": said.takes_pairs,
                 "asks_of_features": said.asks_of_features,
                 "takes_missing": _rule_for_missing(kind, method),
+                "refuses_categories": said.refuses_categories,
                 "options": {
                     name: [_write_hint(option.hint), option.default]
                     for name, option in said.options.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -115,6 +115,8 @@ class MLNB(BaseSelector):
     """
 
     components_: BoolArray | None
+
+    refuses_categories: ClassVar[bool] = True
 
     def __init__(  # noqa: PLR0913  the method's parameters, all by keyword
         self,

@@ -208,6 +208,36 @@ def test_a_method_that_refuses_the_data_is_the_users_to_correct(invoke, document
     assert document("run", job, "--set", "data.impute=mean")["state"] == "done"
 
 
+def test_categories_are_refused_before_anything_is_computed(invoke, tmp_path):
+    """By plan as by run: by the prefilter that sees them, the selector and the classifier."""
+    import numpy as np
+
+    from mlfs_dask.storage.ingest import ingest
+    from mlfs_dask.testing.jobs import tiny_table
+    from mlfs_dask.testing.tables import ArrayTable
+
+    table = tiny_table()
+    X = table._X.copy()
+    X[:, 1], X[:, 4] = np.arange(len(X)) % 2, np.arange(len(X)) % 3
+    (tmp_path / "stores").mkdir()
+    store = tmp_path / "stores" / "tiny.zarr"
+    categories = {1: ("a", "b"), 4: ("a", "b", "c")}
+    ingest(ArrayTable(X, table._Y, categories=categories), store, tile=16, name="tiny")
+    job = tmp_path / "tiny.toml"
+    naive = TINY_JOB.replace('"spec"\nlabel = "SPEC"\nphi = 2', '"mlnb"').replace(
+        '"mlknn"\nn_neighbors = 3', '"mlnb"'
+    )
+    job.write_text(naive)
+    for command in ("plan", "run"):
+        said = invoke(command, job, code=2).stderr
+        assert "2 problems" in said
+        for place in ("select.0", "evaluate.classifier.0"):
+            assert f"{place}: 'mlnb' takes numbers and two-valued features, and tiny has" in said
+        assert "nominal feature 4 ('f4') of more than two values" in said
+    fewer = "select.0.prefilter={ method = 'mllap', n = 2 }"
+    invoke("plan", job, "--set", fewer, "--set", "evaluate.baseline=false")
+
+
 def test_a_failing_unit_has_exit_code_1_and_the_command_to_go_on(
     invoke, document, job, monkeypatch
 ):
