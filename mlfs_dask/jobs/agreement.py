@@ -180,8 +180,8 @@ def n_ranked(record: dict[str, Any]) -> int:
     """
     if chose_itself(record):
         return len(record["support"])
-    scored = sum(score is not None for score in record["scores"])
-    return scored or len(record["order"])
+    scores = np.array(record["scores"], dtype=np.float64)  # NaN for None
+    return int(np.count_nonzero(~np.isnan(scores))) or len(record["order"])
 
 
 def counts_to_compare(points: Sequence[Point], n_features: int) -> list[int]:

@@ -14,6 +14,7 @@ from mlfs_dask.jobs.evaluation import REBUILD, no_evaluation, read_evaluation
 from mlfs_dask.jobs.history import InHand, read_history
 from mlfs_dask.jobs.journal import read_journal
 from mlfs_dask.jobs.rundir import CHANGED, RunFolder, file_sha256, find_run, read_json
+from mlfs_dask.jobs.selections import iter_selections
 from mlfs_dask.jobs.shapes import (
     Resolved,
     Results,
@@ -107,6 +108,12 @@ class Run:
         document = read_shaped(self._folder.results, Results)
         selections: list[dict[str, Any]] = document["selections"]
         return selections
+
+    @cached_property
+    def compact_selections(self) -> list[dict[str, Any]]:
+        """As `selections`, with arrays in place of lists where there is a ranking per problem."""
+        self._check_unchanged(self._folder.results)
+        return list(iter_selections(self._folder.results))
 
     @cached_property
     def tests(self) -> dict[str, Any] | None:

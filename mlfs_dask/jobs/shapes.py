@@ -73,7 +73,9 @@ class DatasetNames(msgspec.Struct):
     truth: _Truth | None
 
 
-class _Selection(msgspec.Struct):
+class Selection(msgspec.Struct):
+    """An entry of ``results.json``."""
+
     dataset: str
     selector: str
     repeat: int | None
@@ -89,7 +91,7 @@ class _Selection(msgspec.Struct):
 class Results(msgspec.Struct):
     """``results.json``."""
 
-    selections: list[_Selection]
+    selections: list[Selection]
 
 
 class _Compare(msgspec.Struct):

@@ -236,7 +236,7 @@ def planted_truth(run: Run) -> list[Planted]:
         A run; data sets without a known truth are left out.
     """
     found = []
-    for selection in run.selections:
+    for selection in run.compact_selections:
         truth: dict[str, Any] | None = run.datasets[selection["dataset"]]["truth"]
         if selection["fold"] is not None or truth is None or selection["problems"] is not None:
             continue

@@ -109,7 +109,7 @@ def has_costs(run: Run) -> bool:
     run
         A run.
     """
-    return any(selection["cost"] is not None for selection in run.selections)
+    return any(selection["cost"] is not None for selection in run.compact_selections)
 
 
 def protocol(job: dict[str, Any], *, has_costs: bool) -> list[tuple[str, str]]:

@@ -150,7 +150,7 @@ def selections_by_selector(run: Run) -> dict[tuple[str, str], list[dict[str, Any
     found: dict[tuple[str, str], list[dict[str, Any]]] = {
         (dataset, label): [] for dataset in datasets_of(run) for label in labels
     }
-    for selection in run.selections:
+    for selection in run.compact_selections:
         found.setdefault((selection["dataset"], selection["selector"]), []).append(selection)
     return found
 
