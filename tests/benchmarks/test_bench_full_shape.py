@@ -4,11 +4,14 @@ What counts and sums per label set are asked for: seconds on two cores, memory o
 a cluster every selection has the same bits as on threads.
 """
 
+import sys
 from dataclasses import replace
 
 import pytest
 
-from benchmarks.large import LargeStores, Selection
+import mlfs_dask as mlfs
+from benchmarks.large import GIB, LargeStores, Selection
+from benchmarks.side_by_side import SideBySide
 
 pytestmark = pytest.mark.slow
 
@@ -56,3 +59,57 @@ def test_sets_as_shipped(large: LargeStores, name, method, parameters, seconds) 
     assert cost.bytes_read > 0
     if method == "spec" and name == "delicious" and large.data is not None:
         assert cost.facts["road"] == "pairs"
+
+
+JOB = """
+schema = 1
+name = "whole"
+seed = 0
+
+[data]
+store = "{store}"
+
+[[select]]
+method = "spec"
+
+[[select]]
+method = "mllap"
+
+[[select]]
+method = "spec-wrapper"
+order = 1
+
+[evaluate]
+split = {{ kind = "holdout" }}
+features = {{ counts = [10] }}
+metrics = ["hamming_loss", "average_precision"]
+baseline = false
+
+[[evaluate.classifier]]
+method = "mlknn"
+"""
+
+
+@pytest.mark.cluster
+def test_a_job_on_tmc2007_whole(large: LargeStores, side_by_side: SideBySide, tmp_path) -> None:
+    """A ranking for each label, on training rows and on all: 2 million places, scores, members."""
+    store = large.tmc2007()
+    text = JOB.format(store=store)
+    if large.data is None:  # rows come without a split of their own
+        text = text.replace('"holdout"', '"kfold", folds = 2')
+    job = tmp_path / "whole.toml"
+    job.write_text(text, encoding="utf-8")
+    cost = side_by_side.command(
+        "a job of spec, mllap and spec-wrapper, 28,596 x 49,060 as tmc2007: the largest process",
+        [sys.executable, "-m", "mlfs_dask", "run", str(job), "--workers", "2"],
+        at_most_bytes=2 * GIB,
+    )
+    assert cost.peak_bytes <= 2 * GIB
+    [folder] = (tmp_path / "runs").iterdir()
+    run = mlfs.open_run(folder)
+    d = mlfs.open_dataset(store).n_features
+    for selection in run.selections:
+        orders = selection["order"] if selection["problems"] else [selection["order"]]
+        assert all(sorted(order) == list(range(d)) for order in orders)
+    report = run.path / "report.html"
+    assert 0 < report.stat().st_size < 2**20
