@@ -31,7 +31,7 @@ def is_number(value: Any) -> bool:
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Refuse anything but an integer of at least ``least`` that is exact as a float.
+    """Refuse anything but a whole number of at least ``least`` that is exact as a float.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
     >>> check_count("n_neighbors", 0)
     Traceback (most recent call last):
         ...
-    mlfs_dask.errors.InputError: n_neighbors = 0: expected an integer of at least 1
+    mlfs_dask.errors.InputError: n_neighbors = 0: expected a whole number of at least 1
     """
     if not _is_integer(value) or value < least:
-        raise InputError(f"{name} = {value!r}: expected an integer of at least {least}")
+        raise InputError(f"{name} = {value!r}: expected a whole number of at least {least}")
     if value > _LARGEST:
-        raise InputError(f"{name} = {value!r}: expected an integer from {least} to 2**53")
+        raise InputError(f"{name} = {value!r}: expected a whole number from {least} to 2**53")
 
 
 def check_positive(name: str, value: Any) -> None:
@@ -169,7 +169,7 @@ def check_seed(value: Any, *, optional: bool = False) -> None:
         return
     if not _is_integer(value) or value < 0:
         raise InputError(
-            f"random_state = {value!r}: expected an integer of at least 0 or a SeedSequence"
+            f"random_state = {value!r}: expected a whole number of at least 0 or a SeedSequence"
         )
 
 

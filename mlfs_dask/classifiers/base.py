@@ -15,6 +15,7 @@ from mlfs_dask.checks import check_choice
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source, as_source
+from mlfs_dask.graphs.source import labels_of as labels_of  # here methods look for it
 from mlfs_dask.graphs.statistics import imputation_values
 
 
@@ -294,24 +295,6 @@ def checked_features(order: Any, owner: str, n_features: int) -> IntArray:
             f"feature_subsets of {owner}: expected each index once, from 0 to {n_features - 1}"
         )
     return found.astype(np.int64)
-
-
-def labels_of(source: Source) -> ByteArray:
-    """Labels of training rows.
-
-    Parameters
-    ----------
-    source
-        Training rows.
-
-    Raises
-    ------
-    InputError
-        They carry none.
-    """
-    if source.Y is None:
-        raise InputError("the training rows carry no labels")
-    return source.Y
 
 
 def fill_values(train: Source, impute: Impute, executor: Executor) -> FloatArray | None:

@@ -132,7 +132,7 @@ def _measured() -> dict[str, dict[str, str]]:
 
 
 def _parameters(kind: _Registered, name: str) -> list[dict[str, Any]]:
-    from mlfs_dask.jobs.options import options_of
+    from mlfs_dask.jobs.declared import declared
     from mlfs_dask.jobs.problems import in_words
 
     return [
@@ -143,7 +143,7 @@ def _parameters(kind: _Registered, name: str) -> list[dict[str, Any]]:
             if isinstance(option.default, (int, float, str, bool))
             else None,
         }
-        for option in options_of(kind, name).values()
+        for option in declared(kind, name).options.values()
     ]
 
 

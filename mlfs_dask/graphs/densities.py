@@ -23,7 +23,7 @@ from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.columns import many_valued
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.inputs import Block
-from mlfs_dask.graphs.source import Source, TileItem, load_block
+from mlfs_dask.graphs.source import Source, TileItem
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.naive_bayes import (
@@ -137,27 +137,6 @@ def refuse_categories(source: Source, summary: ColumnSummary, method: str) -> No
             hint="Encode each of its values as a 0/1 column.",
             feature=j,
         )
-
-
-def resident_items(source: Source, executor: Executor) -> list[TileItem]:
-    """References to all tiles for tasks that come back to them again and again.
-
-    Tiles of stores are read where they are needed; other rows are sent to the workers once, and
-    stay there.
-
-    Parameters
-    ----------
-    source
-        Rows.
-    executor
-        Where to run.
-    """
-    items = source.items()
-    if all(item.address is not None for item in items):
-        return items
-    sizes = np.diff(source.offsets).tolist()
-    kept = executor.keep(load_block, items)
-    return [TileItem(0, n, dependency=block) for n, block in zip(sizes, kept, strict=True)]
 
 
 def judging_tasks(source: Source, items: Sequence[TileItem]) -> list[TileTask]:

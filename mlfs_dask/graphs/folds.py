@@ -18,19 +18,17 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray
-from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.densities import (
     Inputs,
     JudgeTask,
     judging_tasks,
     losses_of,
     moments_of,
-    resident_items,
 )
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.kept_distances import despite_losses
-from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.tiles import TileTask
+from mlfs_dask.graphs.source import Source, labels_of
+from mlfs_dask.graphs.tiles import TileTask, resident_items
 from mlfs_dask.kernels.naive_bayes import (
     Densities,
     Moments,
@@ -64,15 +62,14 @@ class FoldJudge:
     def __init__(
         self, source: Source, inputs: Inputs, n_folds: int, smoothing: float, executor: Executor
     ) -> None:
-        if source.Y is None:
-            raise InputError("requires y to be passed, but the target y is None")
+        Y = labels_of(source)
         self._source, self._inputs = source, inputs
         self._smoothing, self._executor = smoothing, executor
         self._n_folds = min(n_folds, source.n_samples)
-        self._n_labels = source.Y.shape[1]
+        self._n_labels = Y.shape[1]
         size = source.n_samples // self._n_folds
         self._bounds = [size * f for f in range(self._n_folds)] + [source.n_samples]
-        labelled = np.cumsum(np.concatenate([[0], source.Y.any(axis=1)]))
+        labelled = np.cumsum(np.concatenate([[0], Y.any(axis=1)]))
         self._labelled = np.diff(labelled[self._bounds])
         self._known: dict[bytes, float] = {}
         despite_losses(self._prepare, lambda: None)

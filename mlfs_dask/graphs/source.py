@@ -298,6 +298,28 @@ def as_source(
     )
 
 
+def labels_of(source: Source) -> ByteArray:
+    """Labels of rows that have some.
+
+    Parameters
+    ----------
+    source
+        Rows.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n_samples, n_labels)
+
+    Raises
+    ------
+    InputError
+        They have none.
+    """
+    if source.Y is None:
+        raise InputError("requires y to be passed, but the target y is None")
+    return source.Y
+
+
 def _checked_costs(costs: Any, n_features: int) -> FloatArray:
     checked = feature_vector(costs, "feature_cost", n_features, np.float64)
     if not np.all(checked >= 0):

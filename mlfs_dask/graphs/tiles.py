@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.source import Source, TileItem, load_block
@@ -110,6 +112,27 @@ def local_items(source: Source, executor: Executor) -> list[TileItem]:
         return items
     blocks = executor.map(load_block, items)
     return [TileItem(0, block.shape[0], array=block) for block in blocks]
+
+
+def resident_items(source: Source, executor: Executor) -> list[TileItem]:
+    """References to all tiles for tasks that come back to them again and again.
+
+    Tiles of stores are read where they are needed; other rows are sent to the workers once, and
+    stay there.
+
+    Parameters
+    ----------
+    source
+        Rows.
+    executor
+        Where to run.
+    """
+    items = source.items()
+    if all(item.address is not None for item in items):
+        return items
+    sizes = np.diff(source.offsets).tolist()
+    kept = executor.keep(load_block, items)
+    return [TileItem(0, n, dependency=block) for n, block in zip(sizes, kept, strict=True)]
 
 
 def local_tasks(source: Source, executor: Executor, *arrays: Any) -> list[TileTask]:

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from mlfs_dask.errors import PluginError
 from mlfs_dask.jobs.declared import declared
-from mlfs_dask.jobs.options import options_of
 from mlfs_dask.jobs.sweep import Entry
 
 _AUTO: Final = "auto"
@@ -84,7 +83,7 @@ def _takes_pairs(entry: Entry) -> bool:
 
 def _is_open(entry: Entry) -> bool:
     try:
-        options = options_of("selectors", entry.raw["method"])
+        options = declared("selectors", entry.raw["method"]).options
     except (PluginError, KeyError, TypeError):
         return False
     own = options.get("order")

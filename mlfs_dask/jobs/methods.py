@@ -11,7 +11,7 @@ from mlfs_dask import registry
 from mlfs_dask.errors import InputError, PluginError
 from mlfs_dask.jobs import spec
 from mlfs_dask.jobs.declared import Option, declared
-from mlfs_dask.jobs.options import default_label, full_params, options_of
+from mlfs_dask.jobs.options import default_label, full_params
 from mlfs_dask.jobs.plain import are_plain
 from mlfs_dask.jobs.problems import Problems, in_words, joined
 from mlfs_dask.jobs.sweep import Entry
@@ -92,7 +92,7 @@ def inherit(clean: dict[str, Any]) -> None:
 
 
 def _inherit(kind: registry.Kind, method: dict[str, Any], values: dict[str, Any]) -> None:
-    options = options_of(kind, method["method"])
+    options = declared(kind, method["method"]).options
     inherited = {key: value for key, value in values.items() if key in options}
     method["params"] = full_params(kind, method["method"], {**inherited, **method["params"]})
 
@@ -130,7 +130,7 @@ def _read_method(
     if method is WRONG:
         return clean
     try:
-        options = options_of(kind, method)
+        options = declared(kind, method).options
     except PluginError as error:
         if method in registry.names(kind):
             problems.add(entry.at("method"), error.message)

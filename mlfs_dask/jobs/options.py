@@ -7,32 +7,9 @@ from types import NoneType
 from typing import Any
 
 from mlfs_dask import registry
-from mlfs_dask.jobs.declared import SEED, Option, declared
+from mlfs_dask.jobs.declared import SEED, declared
 
 _PLAIN = (int, float, bool, str)
-
-
-def options_of(kind: registry.Kind, method: str) -> dict[str, Option]:
-    """Parameters of a registered method.
-
-    Parameters
-    ----------
-    kind
-        ``"selectors"`` or ``"classifiers"``.
-    method
-        Registered name.
-
-    Raises
-    ------
-    PluginError
-        No such name.
-
-    Examples
-    --------
-    >>> options_of("selectors", "spec")["similarity"].default
-    'jaccard'
-    """
-    return declared(kind, method).options
 
 
 def default_label(kind: registry.Kind, method: str, given: Mapping[str, Any]) -> str:
@@ -50,7 +27,7 @@ def default_label(kind: registry.Kind, method: str, given: Mapping[str, Any]) ->
     >>> default_label("selectors", "spec", {"similarity": "jaccard", "phi": 2})
     'spec [phi=2]'
     """
-    options = options_of(kind, method)
+    options = declared(kind, method).options
     differing = [
         f"{name}={value}"
         for name, value in sorted(given.items())
@@ -71,7 +48,7 @@ def full_params(kind: registry.Kind, method: str, given: Mapping[str, Any]) -> d
     """
     defaults = {
         name: option.default
-        for name, option in options_of(kind, method).items()
+        for name, option in declared(kind, method).options.items()
         if isinstance(option.default, (*_PLAIN, NoneType)) and name != SEED
     }
     return {**defaults, **given}

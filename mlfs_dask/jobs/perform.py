@@ -15,7 +15,7 @@ from mlfs_dask._typing import IntArray, ProblemOrders
 from mlfs_dask.errors import MlfsError
 from mlfs_dask.evaluate import protocol
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.jobs.options import options_of
+from mlfs_dask.jobs.declared import declared
 from mlfs_dask.jobs.prefilter import StoreNumbering, in_store_numbering, prefilter
 from mlfs_dask.jobs.rows import counts_of, fold_of, rows_of
 from mlfs_dask.jobs.spec import Job, Method, Prefilter
@@ -243,7 +243,7 @@ def _stream(job: Job, unit: Unit, label: str) -> np.random.SeedSequence:
 
 def _make(kind: registry.Kind, method: Method | Prefilter, stream: np.random.SeedSequence) -> Any:
     params = dict(method.params)
-    if "random_state" in options_of(kind, method.method):
+    if "random_state" in declared(kind, method.method).options:
         params.setdefault("random_state", stream)
     return registry.load(kind, method.method)(**params)
 

@@ -11,8 +11,7 @@ import msgspec
 
 from mlfs_dask import registry
 from mlfs_dask.evaluate.metrics import METRICS
-from mlfs_dask.jobs.declared import Option
-from mlfs_dask.jobs.options import options_of
+from mlfs_dask.jobs.declared import Option, declared
 from mlfs_dask.jobs.spec import COST_KEYS, JobFile
 from mlfs_dask.jobs.sweep import SWEPT
 
@@ -66,7 +65,7 @@ def _method_schema(table: dict[str, Any], kind: registry.Kind) -> dict[str, Any]
     own = {key: value for key, value in table["properties"].items() if key != "params"}
     alternatives = []
     for method in registry.names(kind):
-        options = {name: _option(o) for name, o in options_of(kind, method).items()}
+        options = {name: _option(o) for name, o in declared(kind, method).options.items()}
         alternatives.append(
             {
                 "type": "object",

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from mlfs_dask import registry
 from mlfs_dask.errors import PluginError
-from mlfs_dask.jobs.options import options_of
+from mlfs_dask.jobs.declared import declared
 from mlfs_dask.jobs.problems import Problems, joined
 
 _KEY: Final = re.compile(r"(select|evaluate\.classifier)\.([0-9]{1,9})\.(.+)")
@@ -214,7 +214,7 @@ def _known(tables: Mapping[str, Any]) -> Iterator[str]:
 def _keys(path: str, entry: dict[str, Any]) -> list[str] | None:
     """Keys of an entry that may be swept; None if its method is unknown."""
     try:
-        options = list(options_of(SWEPT[path], entry["method"]))
+        options = list(declared(SWEPT[path], entry["method"]).options)
     except (PluginError, KeyError, TypeError):
         return None
     return [*options, "prefilter"] if path == "select" else options

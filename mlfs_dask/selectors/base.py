@@ -13,14 +13,16 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mlfs_dask._typing import BoolArray, ByteArray, FloatArray, IntArray
+from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.checks import check_choice, check_count, check_seed
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.source import Source, as_source
+from mlfs_dask.graphs.source import labels_of as labels_of  # here methods look for it
 from mlfs_dask.graphs.statistics import (
     ColumnSummary,
     imputation_values,
+    refuse_infinite,
     refuse_missing,
     summarize_columns,
 )
@@ -299,38 +301,13 @@ def prepare(
         Missing or infinite values.
     """
     summary = summarize_columns(source, executor)
-    infinite = np.flatnonzero(np.isinf(summary.low) | np.isinf(summary.high))
-    if len(infinite):
-        j = int(infinite[0])
-        name = f" ({source.feature_names[j]})" if source.feature_names else ""
-        raise InputError(
-            f"Input X contains infinity: feature {j}{name} has values that are not finite",
-            hint="Replace them, or mark them as missing (NaN).",
-        )
+    refuse_infinite(summary, source)
     if summary.n_missing.any() and not (native and impute == "none"):
         if impute == "none":
             refuse_missing(summary, source, method)
         source = source.filled(imputation_values(source, executor))
         summary = summarize_columns(source, executor)
     return source, summary
-
-
-def labels_of(source: Source) -> ByteArray:
-    """The labels of a source that has some.
-
-    Parameters
-    ----------
-    source
-        Rows.
-
-    Raises
-    ------
-    InputError
-        The source has no labels.
-    """
-    if source.Y is None:
-        raise InputError("requires y to be passed, but the target y is None")
-    return source.Y
 
 
 def _stack(blocks: list[Any]) -> Any:

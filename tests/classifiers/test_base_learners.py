@@ -358,7 +358,7 @@ class TestAnyEstimator:
         ("logistik", None, r"base = 'logistik': expected one of(.|\n)*Did you mean 'logistic'"),
         ("tree", {"max_dept": 3}, "tree has no parameter 'max_dept'; expected some of criterion"),
         ("tree", {"max_depth": "x"}, r"base_params = .*max_depth"),
-        ("tree", {"max_depth": 0}, "max_depth = 0: expected an integer of at least 1"),
+        ("tree", {"max_depth": 0}, "max_depth = 0: expected a whole number of at least 1"),
         ("tree", {"min_samples_leaf": 0}, "min_samples_leaf = 0"),
         ("tree", {"min_samples_split": 1}, "min_samples_split = 1"),
         ("tree", {"pruning": -1.0}, "pruning = -1.0: expected a finite number of at least 0"),

@@ -236,7 +236,7 @@ def test_bits_are_the_same_again_and_after_pickling() -> None:
     [
         ({"confidence": 0}, "confidence = 0: expected a number above 0, at most 0.5"),
         ({"confidence": 0.6}, "confidence = 0.6"),
-        ({"min_objects": 0}, "min_objects = 0: expected an integer of at least 1"),
+        ({"min_objects": 0}, "min_objects = 0: expected a whole number of at least 1"),
         ({"prune": "no"}, "prune = 'no': expected true or false"),
     ],
 )
@@ -249,7 +249,7 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
     X, y, model = [[0.0, 1.0], [1.0, 3.0]], [0, 1], C45Classifier()
     with pytest.raises(InputError, match="feature_kind has shape"):
         model.fit(X, y, feature_kind=[1])
-    with pytest.raises(InputError, match="n_values: expected 2 integers"):
+    with pytest.raises(InputError, match="n_values: expected 2 whole numbers"):
         model.fit(X, y, n_values=[0.5, 1])
     with pytest.raises(InputError, match="row 1, feature 1: 3 is not one of the codes 0 to 2"):
         model.fit(X, y, n_values=[2, 3])

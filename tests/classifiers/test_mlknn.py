@@ -245,7 +245,7 @@ def test_one_half_is_relevant() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_neighbors": 0}, "n_neighbors = 0: expected an integer"),
+        ({"n_neighbors": 0}, "n_neighbors = 0: expected a whole number"),
         ({"n_neighbors": 2.0}, "n_neighbors = 2.0"),
         ({"n_neighbors": True}, "n_neighbors = True"),
         ({"smoothing": -1}, "smoothing = -1: expected a finite"),

@@ -323,9 +323,9 @@ def test_a_threshold_moves_the_decision(classifier, planted):
 @pytest.mark.parametrize(
     ("classifier", "message"),
     [
-        (DMLkNN(n_neighbors=0), "n_neighbors = 0: expected an integer of at least 1"),
+        (DMLkNN(n_neighbors=0), "n_neighbors = 0: expected a whole number of at least 1"),
         (DMLkNN(smoothing=-1), "smoothing = -1: expected a finite"),
-        (DMLkNN(delta=-1), "delta = -1: expected an integer of at least 0"),
+        (DMLkNN(delta=-1), "delta = -1: expected a whole number of at least 0"),
         (DMLkNN(delta=1.5), "delta = 1.5"),
         (BRkNN(extension="c"), "extension = 'c': expected one of 'none', 'a', 'b'"),
         (BRkNN(ties="some"), "ties = 'some': expected one of None, 'all', 'first'"),

@@ -20,7 +20,7 @@ from mlfs_dask.graphs.source import as_source
         ("br", {"threshold": 1.5}, "threshold = 1.5"),
         ("br", {"conventions": "weka"}, "conventions = 'weka'"),
         ("br", {"impute": "median"}, "impute = 'median'"),
-        ("br", {"random_state": None}, "random_state = None: expected an integer"),
+        ("br", {"random_state": None}, "random_state = None: expected a whole number"),
         ("br", {"random_state": -1}, "random_state = -1"),
         ("lp", {"scores": "p"}, "scores = 'p': expected one of None, 'votes'"),
         ("rakel", {"labelset_size": 0}, "labelset_size = 0"),

@@ -289,7 +289,7 @@ def test_number_of_features_to_keep():
         ({"radius": "wide"}, "radius = 'wide': expected a number"),
         ({"use_cost": "no"}, "use_cost = 'no': expected true or false"),
         ({"budget": -2}, "budget = -2: expected a number, not negative"),
-        ({"max_features": 0}, "max_features = 0: expected an integer"),
+        ({"max_features": 0}, "max_features = 0: expected a whole number"),
         ({"min_dependency": 1.5}, "min_dependency = 1.5: expected a share"),
         ({"aggregate": "max"}, "aggregate = 'max': expected one of 'conjunctive', 'sum'"),
         ({"radius": [1.0, 2.0]}, "radius has 2 values; X has 5 features"),

@@ -288,5 +288,5 @@ def test_record_for_the_run_folder(data):
 def test_infinite_values_are_refused(value, data):
     X, Y = data
     X[3, 2] = value
-    with pytest.raises(ValueError, match=r"infinity: feature 2"):
+    with pytest.raises(ValueError, match=r"infinity or a value too large: feature 2"):
         SPEC().fit(X, Y)

@@ -69,7 +69,9 @@ class Coding:
         """
         sizes = np.asarray(n_values)
         if sizes.shape != (X.shape[1],) or sizes.dtype.kind not in "iu" or (sizes < 0).any():
-            raise InputError(f"n_values: expected {X.shape[1]} integers, 0 for a numeric feature")
+            raise InputError(
+                f"n_values: expected {X.shape[1]} whole numbers, 0 for a numeric feature"
+            )
         coding = cls(sizes.astype(np.int64), {})
         unknown = coding.coded(X) == np.where(sizes > 0, sizes, np.nan)
         if unknown.any():
