@@ -42,6 +42,7 @@ def _isolated_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test writes stores or runs into the checkout."""
     monkeypatch.setenv("MLFS_STORES", str(tmp_path / "stores"))
     monkeypatch.setenv("MLFS_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("MLFS_CALIBRATION", str(tmp_path / "calibration.json"))
 
 
 @pytest.fixture(scope="session")

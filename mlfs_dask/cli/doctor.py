@@ -20,9 +20,16 @@ _PROBLEM_EXIT_CODE = 2
 @click.command()
 @cluster_options
 @click.option("--store", help="Name or path of a store that all workers must see.")
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="Measure this machine, for about a minute, so that mlfs plan knows its speed.",
+)
 @runs_option
 @json_option
-def doctor(where: dict[str, Any], store: str | None, runs: Place, as_json: bool) -> None:
+def doctor(
+    where: dict[str, Any], store: str | None, calibrate: bool, runs: Place, as_json: bool
+) -> None:
     """Look for what would make jobs fail, slow or different, and say what to do about it.
 
     With --scheduler, --scheduler-file, --profile or $DASK_SCHEDULER_ADDRESS: versions of client,
@@ -30,17 +37,27 @@ def doctor(where: dict[str, Any], store: str | None, runs: Place, as_json: bool)
     limits, disks, TLS, compiled kernels, how many lost workers the scheduler forgives. Without:
     this machine. The exit code is 2 if anything is a problem.
 
+    With --calibrate: how fast this machine does the work of each method, starts processes, moves
+    bytes and reads its disk, kept in $MLFS_CALIBRATION or the user's cache folder for mlfs plan.
+    Let it do nothing else meanwhile.
+
     \b
     Example:
       mlfs doctor
       mlfs doctor --profile slurm --store emotions
+      mlfs doctor --calibrate
     """
     from mlfs_dask.jobs.clusters.connect import connected
     from mlfs_dask.jobs.clusters.doctor import examine_cluster, examine_machine
     from mlfs_dask.storage.catalogue import stores_folder
 
-    used = _look_at(store)
     target = target_of(where)
+    if calibrate:
+        if target is not None or store is not None:
+            raise click.UsageError("--calibrate measures this machine: no cluster, no --store")
+        _calibrate(as_json)
+        return
+    used = _look_at(store)
     if target is None:
         diagnosis = examine_machine(runs, stores_folder(), used)
     else:
@@ -52,6 +69,23 @@ def doctor(where: dict[str, Any], store: str | None, runs: Place, as_json: bool)
         _print(diagnosis)
     if diagnosis.count("problem"):
         raise click.exceptions.Exit(_PROBLEM_EXIT_CODE)
+
+
+def _calibrate(as_json: bool) -> None:
+    from datetime import UTC, datetime
+
+    import msgspec
+
+    from mlfs_dask.jobs.calibrate import calibrate
+    from mlfs_dask.jobs.rates import keep_rates
+
+    rates = calibrate(lambda line: click.echo(line, err=True))
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    file = keep_rates(rates, date)
+    if as_json:
+        print_json({"file": str(file), "date": date, "rates": msgspec.to_builtins(rates)})
+    else:
+        click.echo(f"kept in {file}: mlfs plan goes by it on this machine")
 
 
 def _look_at(store: str | None) -> Store | None:

@@ -15,6 +15,7 @@ from mlfs_dask.cli.where import cluster_client, cluster_options, flags_of
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.plan import Plan
+    from mlfs_dask.jobs.scaling import Forecast
     from mlfs_dask.jobs.spec import Job
     from mlfs_dask.storage.places import Place
 
@@ -105,43 +106,79 @@ def _read(path: Path, overrides: tuple[str, ...], workers: int | None) -> Job:
 @job_argument
 @set_option
 @workers_option
+@click.option(
+    "--scale",
+    is_flag=True,
+    help="Also say how each selection would scale: 10^6 and 10^8 samples on up to 1,024 workers.",
+)
 @runs_option
 @json_option
 def plan(
     job: Path,
     overrides: tuple[str, ...],
     workers: int | None,
+    scale: bool,
     runs: Place,
     as_json: bool,
 ) -> None:
     """Say what a job would do: units, tasks, memory, expected time. Nothing is computed.
 
-    Also lists the labels that some training fold shows with one value only.
+    Times are those of this machine after mlfs doctor --calibrate. A job that does not fit its
+    memory_per_worker is refused, with the size that would do. Also lists the labels that some
+    training fold shows with one value only.
 
     \b
     Example:
       mlfs plan jobs/quickstart.toml
+      mlfs plan emotions-spectral --scale
     """
     from mlfs_dask.jobs.data import open_datasets, refuse_values
     from mlfs_dask.jobs.jobfile import find_job
     from mlfs_dask.jobs.plan import make_plan
+    from mlfs_dask.jobs.scaling import forecasts_of
 
     path = find_job(job)
     checked = _read(path, overrides, workers)
     datasets = open_datasets(checked, str(path))
     refuse_values(checked, datasets, str(path))
     made = make_plan(checked, datasets, runs=runs)
+    grown = forecasts_of(checked, datasets) if scale else None
     if as_json:
-        print_json(_plan_document(made))
+        print_json(_plan_document(made, grown))
     else:
         _print_plan(made)
+        _print_scale(grown)
 
 
-def _plan_document(made: Plan) -> dict[str, Any]:
+def _plan_document(made: Plan, grown: list[Forecast] | None) -> dict[str, Any]:
     import msgspec
 
     document: dict[str, Any] = msgspec.to_builtins(made)
-    return {**document, "warnings": made.warnings}
+    scale = {} if grown is None else {"scale": msgspec.to_builtins(grown)}
+    return {**document, "warnings": made.warnings, **scale}
+
+
+def _print_scale(grown: list[Forecast] | None) -> None:
+    from mlfs_dask.jobs.sizes import show_seconds
+
+    if not grown:
+        return
+    click.echo()
+    print_table(
+        [
+            (
+                f.dataset,
+                f.selector,
+                f"10^{len(str(f.n_samples)) - 1}",
+                f.workers,
+                show_seconds(f.seconds),
+                f"{f.efficiency:.0%}",
+                f.bottleneck,
+            )
+            for f in grown
+        ],
+        ("data", "selector", "samples", "workers", "time", "efficiency", "bottleneck"),
+    )
 
 
 def _print_plan(made: Plan) -> None:
@@ -161,7 +198,9 @@ def _print_plan(made: Plan) -> None:
         "memory": f"about {show_bytes(made.memory_bytes)} per process"
         + (f", limit {show_bytes(limit)}" if limit else "")
         + f" (arrays of one task: {show_bytes(made.task_bytes)})",
-        "time": f"about {show_seconds(made.seconds)}" + (", and the waiting" if made.waits else ""),
+        "time": f"about {show_seconds(made.seconds)}"
+        + (", and the waiting" if made.waits else "")
+        + f" ({made.rates})",
     }
     if made.waits:
         waiting = (f"{', '.join(labels)} for blocks of {n}" for n, labels in made.waits.items())

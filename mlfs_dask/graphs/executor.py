@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from mlfs_dask.errors import InputError
+from mlfs_dask.graphs.budget import limit_memory, memory_limit
 
 _MOST_TOGETHER: Final = 8
 
@@ -73,7 +74,10 @@ class InProcess:
             for item in items:
                 yield function(_resolve(item), *common)
             return
-        with ThreadPoolExecutor(min(self.n_workers, len(items))) as pool:
+        n_threads = min(self.n_workers, len(items))
+        with ThreadPoolExecutor(
+            n_threads, initializer=limit_memory, initargs=(memory_limit(),)
+        ) as pool:
             yield from _ordered(
                 (pool.submit(_call, function, item, *common) for item in items),
                 window=2 * self.n_workers,
@@ -105,6 +109,8 @@ class OnCluster:
         workers = client.scheduler_info(n_workers=-1)["workers"]
         self._slots = [name for name, worker in workers.items() for _ in range(worker["nthreads"])]
         self.n_workers = max(1, len(self._slots))
+        limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
+        self.memory_bytes: int | None = min(limits, default=None)
 
     def map(
         self, function: Callable[..., Any], items: Sequence[Any], *common: Any

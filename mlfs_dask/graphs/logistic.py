@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import expit
 
 from mlfs_dask._typing import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
+from mlfs_dask.graphs.budget import room
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import TileItem, load_block
@@ -176,7 +177,7 @@ def _fit_unit(unit: _Unit, inputs: Inputs, labels: ByteArray) -> Models:
     if width > n_rows:
         coordinates, basis = compress(np.concatenate(list(standardized())))
         kept = [_with_ones(coordinates)]
-    elif 8 * n_rows * (width + 1) <= KEPT_BYTES:
+    elif 8 * n_rows * (width + 1) <= room(KEPT_BYTES):
         kept = [_with_ones(rows) for rows in standardized()]
 
     def blocks() -> Iterable[FloatArray]:

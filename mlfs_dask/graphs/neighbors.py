@@ -27,6 +27,7 @@ import numpy as np
 
 from mlfs_dask._typing import AnyArray, FloatArray, IntArray, Normalize
 from mlfs_dask.errors import InputError
+from mlfs_dask.graphs.budget import room
 from mlfs_dask.graphs.distance_checks import checked_order, known_of_both
 from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.neighbor_tasks import (
@@ -230,14 +231,14 @@ class NeighborSearch:
 
     def _post(self, train: Source, plan: Plan, n_stored: int) -> Rows:
         rows = Rows(local_items(train, self.executor), train.offsets)
-        if CELL_BYTES * n_stored > PREPARED_BYTES:
+        if CELL_BYTES * n_stored > room(PREPARED_BYTES, self.executor):
             return rows
         tiles = self.executor.map(tile_postings, rows.items, self.executor.share(plan))
         return replace(rows, strips=[strip for tile in tiles for strip in tile])
 
     def _prepare(self, train: Source, plan: Plan) -> Rows:
         width = plan.layout.n_bytes if plan.layout else 8 * len(plan.rule.order)
-        if width * train.n_samples > PREPARED_BYTES:
+        if width * train.n_samples > room(PREPARED_BYTES, self.executor):
             return Rows(local_items(train, self.executor), train.offsets)
         panel: AnyArray
         if plan.layout:

@@ -20,6 +20,7 @@ import numpy as np
 
 from mlfs_dask._typing import BoolArray, ByteArray, IntArray
 from mlfs_dask.graphs.block_reach import KeptBlock, RowBlock
+from mlfs_dask.graphs.budget import room
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.region_tasks import (
     AllRows,
@@ -85,7 +86,7 @@ class Regions:
         self._executor, self._columns = executor, columns
         self._labelled = Y.any(axis=1)
         size = row_bytes(columns, Y.shape[1], cells_per_row) * source.n_samples
-        self.prepared = size <= PREPARED_BYTES
+        self.prepared = size <= room(PREPARED_BYTES, executor)
         self._rows = self._all_rows(source, Y)
         self._blocks = row_blocks(source.offsets, executor.n_workers, whole_tiles=not self.prepared)
         self._kept: list[KeptBlock] = []
@@ -199,7 +200,9 @@ class Regions:
             self._list_violators(chosen)
         if self._remaining is not None:
             return self._remaining.gains()
-        limit = _KEPT_BYTES * self._executor.n_workers // max(len(self._kept), 1)
+        limit = (
+            room(_KEPT_BYTES, self._executor) * self._executor.n_workers // max(len(self._kept), 1)
+        )
         common = (self._rows, chosen, candidates, limit)
         n_open, by_slot = 0, np.zeros(64 * self._columns.layout.n_words, dtype=np.int64)
         for part in self._executor.map(gains_of_block, self._kept, *common):

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray, Normalize
+from mlfs_dask.graphs.budget import room
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.neighbors import PREPARED_BYTES, NeighborSearch
 from mlfs_dask.graphs.relief_tasks import (
@@ -249,7 +250,7 @@ def _weighing(
         needed = (4 if plan.rule.packed else 24) * summary.n_cells + 8 * source.n_samples
     else:
         needed = source.n_samples * len(columns) * (1 if plan.rule.packed else 8)
-    if needed > PREPARED_BYTES:
+    if needed > room(PREPARED_BYTES, executor):
         return weighing
     shared = executor.share(plan), executor.share(weighing)
     parts = executor.map(prepare_store, source.items(), *shared)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask._typing import IntArray, Normalize
+from mlfs_dask.graphs.budget import room
 from mlfs_dask.graphs.distance_checks import checked_order, known_of_both
 from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.neighbor_tasks import Plan, QueryBlock, Rows, stored_cells
@@ -96,7 +97,7 @@ class SubspaceSearch:
         self._n_problems = len(plans)
         rows = Rows(local_items(train, self.executor), train.offsets)
         parts: list[PreparedTile] | None = None
-        if _prepared_bytes(plans, train.n_samples, few or 0) <= PREPARED_BYTES:
+        if _prepared_bytes(plans, train.n_samples, few or 0) <= room(PREPARED_BYTES, self.executor):
             parts = list(self.executor.map(prepare_parts, rows.items, self._plans))
         self._streamed = parts is None
         self._train_offsets = train.offsets

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 
 import scipy.sparse as sp
 
+from mlfs_dask.graphs.budget import room
 from mlfs_dask.graphs.inputs import Block
 
 
@@ -17,7 +18,8 @@ class TileCache:
     Parameters
     ----------
     limit_bytes
-        Size of all tiles together; one of more than a quarter of it is not kept.
+        Size of all tiles together where memory is ample; one of more than a quarter of it is not
+        kept.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -41,13 +43,13 @@ class TileCache:
                 self._held.move_to_end(key)
                 return self._held[key]
         block = load()
-        size = _block_bytes(block)
-        if size <= self._limit // 4:
+        size, limit = _block_bytes(block), room(self._limit)
+        if size <= limit // 4:
             with self._lock:
                 if key not in self._held:
                     self._held[key] = block
                     self._bytes += size
-                while self._bytes > self._limit:
+                while self._bytes > limit:
                     _, dropped = self._held.popitem(last=False)
                     self._bytes -= _block_bytes(dropped)
         return block

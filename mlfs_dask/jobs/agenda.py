@@ -1,15 +1,18 @@
 """Which units go together into a task, and which task is ready.
 
 A selection and the curves that judge it make one task while that is short; long units stand alone,
-so that they spread over the workers and little is lost with one. Very short chains share a task,
-once units like theirs were seen to be short: estimates may be wrong, and who comes later waits for
+so that they spread over the workers and little is lost with one. Very short chains of a kind share
+tasks, all but the first, which goes ahead: estimates may be wrong, and who comes later waits for
 what was begun. A curve that needs two selections stands apart from both. What follows a growing
 store stands alone and comes before everything else on its data set.
+
+The tasks are those of a plan, which knows no more than estimates. Only where units of a kind turn
+out to take several times as long as was thought are tasks of theirs split after all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from mlfs_dask.jobs.estimate import Sizes, seconds
@@ -18,6 +21,8 @@ from mlfs_dask.jobs.units import Unit
 
 _LONG_SECONDS: Final = 2.0
 _SHORT_SECONDS: Final = 0.25
+# Tasks are split once their units are seen to take this much longer than would be joined.
+_WRONG: Final = 4.0
 _Alike: TypeAlias = tuple[str, str, str | None, str | None]
 
 
@@ -75,6 +80,7 @@ class Agenda:
         self.groups = sorted(groups, key=lambda group: -weight[id(group)])
         self._cost = cost
         self._took: dict[_Alike, tuple[float, float]] = {}
+        self._ahead_of = _first_of_their_kind(self.groups)
         self._waiting = list(self.groups)
 
     def __len__(self) -> int:
@@ -115,11 +121,10 @@ class Agenda:
         return None
 
     def _parts(self, group: tuple[Unit, ...]) -> list[tuple[Unit, ...]]:
-        """A group as it would be made by what is known now."""
-        if len(group) == 1:
+        """A group as it is, or as it would be made by what is known now if that is far from it."""
+        if sum(map(self._seconds, group)) <= _WRONG * _most_seconds(group):
             return [group]
-        unseen = {unit.id for unit in group if _alike(unit) not in self._took}
-        return _grouped(group, {unit.id: self._seconds(unit) for unit in group}, unseen)
+        return _grouped(group, {unit.id: self._seconds(unit) for unit in group})
 
     def _seconds(self, unit: Unit) -> float:
         took, estimated = self._took.get(_alike(unit), (1.0, 1.0))
@@ -158,7 +163,10 @@ class Agenda:
 
     def _is_ready(self, group: tuple[Unit, ...]) -> bool:
         own = {unit.id for unit in group}
-        return all(self._is_known(unit, own) for unit in group)
+        first = self._ahead_of.get(_kind(group), own)
+        return (first <= own or first <= self._done | self._failed) and all(
+            self._is_known(unit, own) for unit in group
+        )
 
     def _is_known(self, unit: Unit, own: set[str]) -> bool:
         ahead = self._ahead.get(unit.dataset, set())
@@ -172,27 +180,49 @@ def _alike(unit: Unit) -> _Alike:
     return unit.kind, unit.dataset, unit.selector, unit.classifier
 
 
-def _grouped(
-    units: Sequence[Unit], cost: Mapping[str, float], unseen: Container[str] = ()
-) -> list[tuple[Unit, ...]]:
+def _kind(group: Sequence[Unit]) -> frozenset[_Alike]:
+    return frozenset(map(_alike, group))
+
+
+def _most_seconds(group: Sequence[Unit]) -> float:
+    """What a group is made for: one chain of a selection and its curves, or several short ones."""
+    return _LONG_SECONDS if len(_chains(group)) == 1 else _SHORT_SECONDS
+
+
+def _first_of_their_kind(groups: Sequence[tuple[Unit, ...]]) -> dict[frozenset[_Alike], set[str]]:
+    """Units that groups of several chains wait for, by the kind of the chains."""
+    found: dict[frozenset[_Alike], set[str]] = {}
+    joined = {_kind(group) for group in groups if len(_chains(group)) > 1}
+    for group in groups:
+        if _kind(group) in joined and len(_chains(group)) == 1:
+            found.setdefault(_kind(group), {unit.id for unit in group})
+    return found
+
+
+def _chains(units: Sequence[Unit]) -> list[list[Unit]]:
     chains: dict[str, list[Unit]] = {}
     for unit in units:
         # Tasks wait for tasks before them only, so none waits for one that waits for it.
         root = unit.needs[0] if len(unit.needs) == 1 else unit
         chains.setdefault(root.id, []).append(unit)
+    return list(chains.values())
+
+
+def _grouped(units: Sequence[Unit], cost: Mapping[str, float]) -> list[tuple[Unit, ...]]:
     groups: list[tuple[Unit, ...]] = []
-    short: list[Unit] = []
-    short_seconds = 0.0
-    for chain in chains.values():
-        total = sum(cost[unit.id] for unit in chain)
+    short: dict[frozenset[_Alike], tuple[list[Unit], float]] = {}
+    for chain in _chains(units):
+        kind, total = _kind(chain), sum(cost[unit.id] for unit in chain)
         if total > _LONG_SECONDS:
             groups += [(unit,) for unit in chain]
-        elif total > _SHORT_SECONDS or any(unit.id in unseen for unit in chain):
+        elif total > _SHORT_SECONDS or kind not in short:
             groups.append(tuple(chain))
+            short.setdefault(kind, ([], 0.0))
         else:
-            short += chain
-            short_seconds += total
-            if short_seconds > _SHORT_SECONDS:
-                groups.append(tuple(short))
-                short, short_seconds = [], 0.0
-    return [*groups, tuple(short)] if short else groups
+            joined, seconds = short[kind]
+            joined, seconds = [*joined, *chain], seconds + total
+            if seconds > _SHORT_SECONDS:
+                groups.append(tuple(joined))
+                joined, seconds = [], 0.0
+            short[kind] = joined, seconds
+    return groups + [tuple(joined) for joined, _ in short.values() if joined]

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
+from mlfs_dask.graphs.budget import use_memory
+from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.work import Outcome, Task, run_task
 
@@ -73,19 +75,24 @@ class InProcess:
     ----------
     listener
         The coordinator.
+    memory
+        What the process may use, for example ``"4 GiB"``; by default ample.
     """
 
     description = "in this process"
     page = ""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, memory: str | None = None) -> None:
         self._listener = listener
+        self._memory = use_memory(parse_bytes(memory) if memory else None)
         self._task: Task | None = None
 
     def __enter__(self) -> Self:
+        self._memory.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._memory.__exit__(None, None, None)
         self._task = None
 
     @property

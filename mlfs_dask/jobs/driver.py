@@ -138,7 +138,7 @@ class Driver:
     def _backend(self, plan: Plan) -> Backend:
         run, client = self._order.job.run, self._order.client
         if client is None and plan.workers == 0:
-            return InProcess(self)
+            return InProcess(self, run.memory_per_worker)
         from mlfs_dask.jobs.local_processes import LocalProcesses
         from mlfs_dask.jobs.on_cluster import OnClient, Share
 

@@ -1,7 +1,8 @@
-"""Rough time and memory of units, from sizes alone: enough to group tasks and choose a place.
+"""Time and memory of units, from sizes alone: what a plan says, and what tasks are made of.
 
-The rates are orders of magnitude of one core; a wrong guess costs some waiting, never a result.
-Methods that are not listed count as one pass over all pairs of rows.
+What one selector costs stands in `mlfs_dask.jobs.selector_costs` and `selector_memory`, what one
+classifier costs in `classifier_costs`; here they meet the units of a job. A wrong guess costs some
+waiting, never a result. Methods that are not listed count as one pass over all pairs of rows.
 """
 
 from __future__ import annotations
@@ -10,28 +11,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from mlfs_dask.jobs.model_costs import models_seconds, n_models
+from mlfs_dask.graphs.budget import share_of
+from mlfs_dask.jobs import classifier_costs, selector_costs, selector_memory
+from mlfs_dask.jobs.rates import Rates, known_rates
+from mlfs_dask.jobs.row_shape import Shape
 from mlfs_dask.jobs.rows import counts_of, injects_missing, says_counts
 from mlfs_dask.jobs.spec import Job, Method, Prefilter
 from mlfs_dask.jobs.units import Unit
+from mlfs_dask.jobs.workload import Work, joined
 from mlfs_dask.storage.dataset import Dataset
 
-_PAIR_FEATURES_PER_SECOND: Final = 3e9  # distances, float64, one core
-_PAIR_BITS_PER_SECOND: Final = 5e10  # distances of 0/1 features by popcount
-_PAIR_POINTS_PER_SECOND: Final = 1e9  # looking at the nearest at one point of a curve
-_PAIRS_TOLD_PER_SECOND: Final = 3e7  # until a feature separates two rows, over a whole search
-_PAIRS_OF_BITS_TOLD_PER_SECOND: Final = 1.2e8
-_CELLS_PER_SECOND: Final = 1.5e8  # reading, decoding and summing values
-_BIT_PRODUCTS_PER_SECOND: Final = 3e10  # counts of 0/1 features by words of 64 rows
-_DENSITIES_PER_SECOND: Final = 1e8  # log ratios of normal densities
-_NUMBERS_PER_DENSITY: Final = 11  # of a feature, label and fold: densities and moments
+_KERNELS: Final = 24 * 2**20  # those of a method, once they are loaded
 _OWN_SHARE: Final = 1 / 3  # of the features in a subset that a selector makes by itself
-_FIXED_SECONDS: Final = 0.01
 # Selectors whose rankings, one for each label, are judged by a curve each.
 _PER_PROBLEM: Final = ("relief-wrapper", "spec-wrapper")
 # Classifiers with a model for each problem of such a ranking.
 _EACH_HAS_FEATURES: Final = ("br", "clr")
-_TILES_HELD: Final = 4
 
 
 @dataclass(frozen=True)
@@ -48,6 +43,10 @@ class Sizes:
         Whether values may be handled as packed bits.
     item_bytes
         Bytes of a stored value, with its column index if sparse.
+    sparse
+        Whether rows are sparse.
+    carried
+        Labels of a row, on average.
     """
 
     n_samples: int
@@ -58,6 +57,8 @@ class Sizes:
     cells: int
     bits: bool
     item_bytes: int
+    sparse: bool = False
+    carried: float = 2.0
 
     @classmethod
     def of(cls, dataset: Dataset) -> Sizes:
@@ -79,11 +80,35 @@ class Sizes:
             cells=n * d if indptr is None else int(indptr[-1]),
             bits=dataset.x_dtype.kind == "u",
             item_bytes=dataset.x_dtype.itemsize + (4 if indptr is not None else 0),
+            sparse=indptr is not None,
+            carried=float(dataset.Y.mean(dtype=float) * dataset.n_labels) if n else 0.0,
+        )
+
+    def shape(self, rows: int) -> Shape:
+        """Some of the rows, as costs know them.
+
+        Parameters
+        ----------
+        rows
+            How many.
+        """
+        return Shape(
+            n=max(1, rows),
+            d=max(1, self.n_features),
+            q=max(1, self.n_labels),
+            u=max(1, min(self.label_sets, rows)),
+            per_row=self.cells / max(1, self.n_samples),
+            carried=self.carried,
+            sparse=self.sparse,
+            bits=self.bits,
+            item_bytes=self.item_bytes,
+            tile=self.tile,
+            all_rows=max(1, self.n_samples),
         )
 
 
-def seconds(job: Job, unit: Unit, sizes: Sizes) -> float:
-    """Rough time of a unit on one core.
+def work(job: Job, unit: Unit, sizes: Sizes) -> Work:
+    """What a unit does, in seconds of the machine that the package was measured on.
 
     Parameters
     ----------
@@ -97,29 +122,91 @@ def seconds(job: Job, unit: Unit, sizes: Sizes) -> float:
     sizes = _as_seen(sizes, injected=injects_missing(job))
     rows = train_rows(job, unit, sizes)
     if unit.kind == "judge":
-        return _FIXED_SECONDS + _reading_seconds(sizes) + _judge_seconds(job, unit, sizes, rows)
+        return _judge(job, unit, sizes, rows)
     select = job.selects[unit.selector]
     if select.prefilter is None:
-        return _FIXED_SECONDS + _select_seconds(select, sizes, rows)
-    first = _select_seconds(select.prefilter, sizes, rows)
+        return _select(select, sizes, rows)
     kept = _narrowed(sizes, select.prefilter.n)
-    return _FIXED_SECONDS + first + _select_seconds(select, kept, rows)
+    works = (_select(select.prefilter, sizes, rows), _select(select, kept, rows))
+    return joined(works[1].road, works)
 
 
-def _judge_seconds(job: Job, unit: Unit, sizes: Sizes, rows: int) -> float:
+def seconds(job: Job, unit: Unit, sizes: Sizes, rates: Rates | None = None) -> float:
+    """Time of a unit on one core.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    unit
+        One of its units.
+    sizes
+        Of the unit's data set.
+    rates
+        Of the machine; default: what is known of this one.
+    """
+    rates = rates or known_rates().rates
+    done = work(job, unit, sizes)
+    read = sum(stage.read_bytes for stage in done.stages) / rates.read_bytes_per_second
+    return rates.unit_seconds + read + rates.seconds(done.road, done.seconds)
+
+
+def memory_bytes(job: Job, unit: Unit, sizes: Sizes, threads: int, limit: int | None) -> int:
+    """Peak of a unit's arrays, without the process around them.
+
+    Parameters
+    ----------
+    job
+        Resolved job.
+    unit
+        One of its units.
+    sizes
+        Of the unit's data set.
+    threads
+        Tasks that the process does at a time.
+    limit
+        Bytes that the process may use; None: ample.
+    """
+    sizes = _as_seen(sizes, injected=injects_missing(job))
+    rows, share = train_rows(job, unit, sizes), share_of(limit)
+    shape = sizes.shape(rows)
+    tiles = _KERNELS + selector_memory.kept_tiles(shape, share)
+    tiles += threads * selector_memory.tile_in_hand(shape)
+    if unit.kind == "judge":
+        assert unit.classifier is not None
+        method = job.classifiers[unit.classifier]
+        widths, test = _widths(job, unit, sizes), max(1, sizes.n_samples - rows)
+        room = classifier_costs.room(method.method, method.params, shape, test, widths, share)
+        return int(tiles + room.bytes(threads))
+    select = job.selects[unit.selector]
+    most = _room_of(select, shape, share, threads)
+    if select.prefilter is not None:
+        narrow = _narrowed(sizes, select.prefilter.n).shape(rows)
+        first = _room_of(select.prefilter, shape, share, threads)
+        most = max(first, _room_of(select, narrow, share, threads))
+    return int(tiles + most)
+
+
+def _room_of(method: Method | Prefilter, shape: Shape, share: float, threads: int) -> float:
+    room = selector_memory.MEMORY.get(method.method, selector_memory.any_other)
+    return room(shape, method.params, share).bytes(threads)
+
+
+def _select(method: Method | Prefilter, sizes: Sizes, rows: int) -> Work:
+    cost = selector_costs.COSTS.get(method.method, selector_costs.any_other)
+    return cost(sizes.shape(rows), method.params)
+
+
+def _judge(job: Job, unit: Unit, sizes: Sizes, rows: int) -> Work:
     assert unit.classifier is not None
-    method, widths = job.classifiers[unit.classifier], _widths(job, unit, sizes)
+    method = job.classifiers[unit.classifier]
     test = max(1, sizes.n_samples - rows)
     per_problem = unit.needs and job.selects[unit.selector].method in _PER_PROBLEM
     curves = sizes.n_labels if per_problem and method.method not in _EACH_HAS_FEATURES else 1
-    if method.method == "mlnb":
-        per_row = sizes.n_features * sizes.n_labels
-        return curves * sizes.n_samples * per_row / _DENSITIES_PER_SECOND
-    if n_models(method.method, method.params, sizes.n_labels) > 0:
-        stored = min(1.0, sizes.cells / max(1, sizes.n_samples * sizes.n_features))
-        shape = sizes.n_labels, (rows, test), widths, stored
-        return curves * models_seconds(method.method, method.params, *shape)
-    return curves * _neighbour_seconds(sizes, rows, sizes.n_samples, len(widths))
+    widths = _widths(job, unit, sizes)
+    return classifier_costs.curve(
+        method.method, method.params, sizes.shape(rows), test, widths
+    ).repeated(curves)
 
 
 def _widths(job: Job, unit: Unit, sizes: Sizes) -> tuple[int, ...]:
@@ -130,27 +217,6 @@ def _widths(job: Job, unit: Unit, sizes: Sizes) -> tuple[int, ...]:
     if says_counts(features):
         return counts_of(features, sizes.n_features)
     return (max(1, int(sizes.n_features * _OWN_SHARE)),)
-
-
-def _reading_seconds(sizes: Sizes) -> float:
-    return sizes.cells / _CELLS_PER_SECOND
-
-
-def _select_seconds(method: Method | Prefilter, sizes: Sizes, rows: int) -> float:
-    estimates = {
-        "spec": _spec_seconds,
-        "mllap": _mllap_seconds,
-        "mlnb": _genetic_seconds,
-        "pmu": _information_seconds,
-        "mdmr": _information_seconds,
-        **dict.fromkeys(("variance", "chi2", "mutual-info"), _class_sums_seconds),
-        "spec-wrapper": _class_sums_seconds,
-        "relief-wrapper": _relief_seconds,
-        "mlrelieff": _relief_seconds,
-        "nrs-cost": _reduct_seconds,
-    }
-    estimate = estimates.get(method.method, _pair_seconds)
-    return _reading_seconds(sizes) + estimate(sizes, rows, method.params)
 
 
 @lru_cache(maxsize=64)
@@ -164,38 +230,9 @@ def _as_seen(sizes: Sizes, *, injected: bool) -> Sizes:
 @lru_cache(maxsize=64)
 def _narrowed(sizes: Sizes, n_features: int) -> Sizes:
     """Sizes with fewer features; all cells are still read."""
-    return replace(sizes, n_features=min(n_features, sizes.n_features))
-
-
-def task_bytes(job: Job, unit: Unit, sizes: Sizes) -> int:
-    """Rough peak of a unit's arrays in bytes.
-
-    Parameters
-    ----------
-    job
-        Resolved job.
-    unit
-        One of its units.
-    sizes
-        Of the unit's data set.
-    """
-    sizes = _as_seen(sizes, injected=injects_missing(job))
-    rows = train_rows(job, unit, sizes)
-    per_row = sizes.cells / sizes.n_samples
-    tile_rows = min(sizes.tile, sizes.n_samples)
-    tiles = _TILES_HELD * tile_rows * per_row * (sizes.item_bytes + 8)
-    if unit.kind == "judge":
-        return int(tiles + rows * per_row * sizes.item_bytes + 8 * tile_rows * tile_rows)
-    pairs = min(sizes.label_sets, 2048) ** 2 * 8
-    sums = 3 * 8 * sizes.n_features * (min(sizes.label_sets, 4096) + sizes.n_labels)
-    select = job.selects[unit.selector]
-    kept = 0.0
-    if select.method == "nrs-cost":
-        kept = _reduct_bytes(sizes, rows)
-    elif select.method == "mlnb":
-        kept = 8.0 * _NUMBERS_PER_DENSITY * sizes.n_labels * _inputs(sizes, select)
-        kept *= _number(select.params, "n_folds")
-    return int(tiles + pairs + sums + kept)
+    kept = min(n_features, sizes.n_features)
+    cells = int(sizes.cells * kept / max(1, sizes.n_features))
+    return replace(sizes, n_features=kept, cells=cells)
 
 
 def train_rows(job: Job, unit: Unit, sizes: Sizes) -> int:
@@ -213,78 +250,3 @@ def train_rows(job: Job, unit: Unit, sizes: Sizes) -> int:
     if unit.fold is None or job.evaluate is None or job.evaluate.split.kind == "holdout":
         return sizes.n_samples
     return sizes.n_samples - sizes.n_samples // job.evaluate.split.folds
-
-
-def _neighbour_seconds(sizes: Sizes, rows: int, all_rows: int, points: int) -> float:
-    """Distances among training rows and from test rows, neighbours at every point."""
-    pairs = rows * (rows / 2 + max(1, all_rows - rows))
-    rate = _PAIR_BITS_PER_SECOND if sizes.bits else _PAIR_FEATURES_PER_SECOND
-    return pairs * sizes.n_features / rate + points * pairs / _PAIR_POINTS_PER_SECOND
-
-
-def _spec_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
-    if params.get("similarity") == "rbf-features":
-        return _pair_seconds(sizes, rows, params)
-    if params.get("phi") == 3:
-        return sizes.label_sets**3 / 2e9 + sizes.label_sets**2 * sizes.n_features / 3e9
-    return sizes.label_sets**2 * sizes.n_features / 3e9
-
-
-def _mllap_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
-    return sizes.cells * (sizes.n_labels + 2) / 1e9 + sizes.n_features**2 / 1e8
-
-
-def _class_sums_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
-    sets = sizes.label_sets * sizes.n_features if params.get("order") == 2 else sizes.cells
-    return sets * (sizes.n_labels + 2) / 1e9
-
-
-def _relief_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
-    """Distances, and a look at each row's for the classes it is told from."""
-    rate = _PAIR_BITS_PER_SECOND if sizes.bits else _PAIR_FEATURES_PER_SECOND
-    looks = 4 * sizes.n_labels
-    return rows * rows * (sizes.n_features / rate + looks / (8 * _PAIR_POINTS_PER_SECOND))
-
-
-def _reduct_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
-    """Most pairs are told apart by the first words; sums of differences look at all features."""
-    if params.get("aggregate") == "sum":
-        return rows * rows * sizes.n_features**2 / _PAIR_POINTS_PER_SECOND
-    rate = _PAIRS_OF_BITS_TOLD_PER_SECOND if sizes.bits else _PAIRS_TOLD_PER_SECOND
-    return rows * rows / rate
-
-
-def _reduct_bytes(sizes: Sizes, rows: int) -> float:
-    """All rows, prepared twice while they are joined, and the violators that are kept of each."""
-    from mlfs_dask.graphs.separation import PREPARED_BYTES
-
-    per_row = sizes.n_features / 2 + (0 if sizes.bits else 8 * sizes.cells / sizes.n_samples)
-    return 2.0 * min(rows * per_row, PREPARED_BYTES) + rows * (350 + sizes.n_features / 8)
-
-
-def _inputs(sizes: Sizes, select: Method) -> int:
-    share = select.params.get("pca")
-    return int(sizes.n_features * (share if isinstance(share, float) else 1.0)) + 1
-
-
-def _genetic_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
-    """Log ratios of all features once for each generation, added up in half of its sets."""
-    sets, generations = _number(params, "n_individuals"), _number(params, "n_generations")
-    cells = rows * sizes.n_features * sizes.n_labels
-    return (generations + 1) * cells * (1 / _DENSITIES_PER_SECOND + sets / 2 / 1e9)
-
-
-def _information_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
-    """Counts with all pairs of labels, then with each feature and label."""
-    pairs = sizes.n_labels * (sizes.n_labels + sizes.n_features)
-    return rows * sizes.n_features * pairs / _BIT_PRODUCTS_PER_SECOND
-
-
-def _number(params: dict[str, object], name: str) -> float:
-    value = params[name]
-    assert isinstance(value, (int, float))
-    return float(value)
-
-
-def _pair_seconds(sizes: Sizes, rows: int, params: dict[str, object]) -> float:
-    return rows * rows * sizes.n_features / _PAIR_FEATURES_PER_SECOND

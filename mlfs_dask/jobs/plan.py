@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mlfs_dask.errors import PlanError
 from mlfs_dask.graphs.executor import available_cores
@@ -16,19 +16,21 @@ from mlfs_dask.jobs.data import names
 from mlfs_dask.jobs.digest import job_digest, run_id
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.inputs import check_file
+from mlfs_dask.jobs.needs import Needs
+from mlfs_dask.jobs.rates import Rates, known_rates
 from mlfs_dask.jobs.rows import folds_of
 from mlfs_dask.jobs.rundir import RunFolder, runs_folder
-from mlfs_dask.jobs.sizes import parse_bytes, show_bytes
+from mlfs_dask.jobs.scaling import Elapsed, elapsed, on_this_machine
+from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.jobs.spec import COST_KEYS, STORE_COSTS, Costs, InputFile, Job, Method
 from mlfs_dask.jobs.sweep import entry_of
 from mlfs_dask.jobs.units import Unit, units_of
+from mlfs_dask.jobs.workload import Work
 from mlfs_dask.storage.dataset import Dataset
 from mlfs_dask.storage.places import Place
 
-# A cluster costs about this much before its first task; smaller jobs stay in this process.
-_CLUSTER_SECONDS: Final = 4.0
+# Smaller jobs stay in this process: a cluster takes some seconds before its first task.
 _WORTH_A_CLUSTER_SECONDS: Final = 10.0
-_PROCESS_BYTES: Final = 250 * 2**20  # interpreter, packages, compiled kernels
 
 
 class ConstantLabel(Struct, frozen=True):
@@ -95,8 +97,12 @@ class Plan(Struct, frozen=True, kw_only=True):
         The same with the process around it: what a worker needs.
     memory_limit_bytes
         Limit per worker the job sets, or None.
+    largest
+        Unit that needs that much.
     seconds
-        Estimated time, without waiting; rough.
+        Estimated time of the command, without waiting.
+    rates, rates_note
+        What the time is estimated by, and why a calibration was passed over, if one was.
     constant_labels
         Pairs of label and fold that cannot be learned.
     few_rows
@@ -119,7 +125,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     task_bytes: int
     memory_bytes: int
     memory_limit_bytes: int | None
+    largest: str
     seconds: float
+    rates: str
+    rates_note: str
     constant_labels: list[ConstantLabel]
     few_rows: list[str]
 
@@ -135,12 +144,8 @@ class Plan(Struct, frozen=True, kw_only=True):
                 f"({len(labels)} labels): nothing can be learned about the label there"
             )
         found += self.few_rows
-        limit = self.memory_limit_bytes
-        if limit is not None and self.memory_bytes > limit:
-            found.append(
-                f"a worker may need {show_bytes(self.memory_bytes)}, above its limit of "
-                f"{show_bytes(limit)}: raise [run] memory_per_worker"
-            )
+        if self.rates_note:
+            found.append(self.rates_note)
         return found
 
 
@@ -163,15 +168,22 @@ def make_plan(
     Raises
     ------
     PlanError
-        ``strict`` and a label is constant in a training fold.
+        ``strict`` and a label is constant in a training fold; or a worker needs more memory than
+        the job allows it.
     """
+    known = known_rates()
     sizes = {dataset.name: Sizes.of(dataset) for dataset in datasets}
     constant_labels, fewest = _look_at_folds(job, datasets)
     units = units_of(job, names(datasets))
     agenda = Agenda(job, units, sizes, done)
-    cost = [sum(estimate.seconds(job, u, sizes[u.dataset]) for u in g) for g in agenda.groups]
-    peak = max((estimate.task_bytes(job, u, sizes[u.dataset]) for u in units), default=0)
+    cost = [
+        sum(estimate.seconds(job, u, sizes[u.dataset], known.rates) for u in group)
+        for group in agenda.groups
+    ]
     workers = _workers(job, cost)
+    needs = Needs(job, units, sizes, known.rates, workers)
+    limit = parse_bytes(job.run.memory_per_worker or "")
+    peak, largest = needs.most(limit)
     digest = job_digest(job, [(dataset.name, dataset.digest) for dataset in datasets])
     folder = RunFolder((runs or runs_folder()) / run_id(job.name, digest))
     plan = Plan(
@@ -191,12 +203,17 @@ def make_plan(
         n_tasks=len(agenda.groups),
         workers=workers,
         task_bytes=peak,
-        memory_bytes=peak + _PROCESS_BYTES,
-        memory_limit_bytes=parse_bytes(job.run.memory_per_worker or ""),
-        seconds=_elapsed(cost, workers),
+        memory_bytes=peak + known.rates.process_bytes,
+        memory_limit_bytes=limit,
+        largest=str(largest) if largest is not None else "",
+        seconds=_elapsed(job, agenda.groups, sizes, known.rates, workers),
+        rates=known.source,
+        rates_note=known.note,
         constant_labels=constant_labels,
         few_rows=_few_rows(job, fewest),
     )
+    if limit is not None and not needs.fits(limit):
+        raise needs.refuse(limit)
     if job.evaluate is not None and job.evaluate.strict and plan.constant_labels:
         raise _refused(plan.constant_labels)
     return plan
@@ -243,11 +260,32 @@ def _workers(job: Job, cost: Sequence[float]) -> int:
     return 0 if len(cost) == 1 else min(available_cores(), len(cost))
 
 
-def _elapsed(cost: Sequence[float], workers: int) -> float:
-    total = sum(cost)
+def _elapsed(
+    job: Job,
+    groups: Sequence[Sequence[Unit]],
+    sizes: Mapping[str, Sizes],
+    rates: Rates,
+    workers: int,
+) -> float:
+    """Time of a command: tasks side by side, each by itself spread over the cores if it is long."""
+    alone, spread = [], []
+    for group in groups:
+        alone.append(sum(estimate.seconds(job, u, sizes[u.dataset], rates) for u in group))
+        works = [on_this_machine(estimate.work(job, u, sizes[u.dataset]), rates) for u in group]
+        wide = sum(_wide(work, workers, rates).seconds for work in works)
+        spread.append(min(alone[-1], len(group) * rates.unit_seconds + wide))
     if workers == 0:
-        return total
-    return _CLUSTER_SECONDS + max(total / workers, max(cost, default=0.0))
+        return rates.start_seconds + sum(spread)
+    shared = max(sum(alone) / workers, max(spread, default=0.0))
+    return rates.start_seconds + rates.cluster_seconds + shared
+
+
+def _wide(work: Work, workers: int, rates: Rates) -> Elapsed:
+    """Work on all workers, or on the threads of this process, which share its memory."""
+    if workers:
+        return elapsed(work, workers, rates)
+    quick = structs.replace(rates, task_seconds=1e-5, round_seconds=1e-4, bytes_per_second=1e12)
+    return elapsed(work, available_cores(), quick)
 
 
 def _count(units: Sequence[Unit], kind: str) -> int:

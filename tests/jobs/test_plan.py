@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 
 from mlfs_dask.errors import JobFileError, PlanError
+from mlfs_dask.jobs import agenda
+from mlfs_dask.jobs.backends import InProcess
 from mlfs_dask.jobs.data import open_datasets
+from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.jobfile import parse_job
+from mlfs_dask.jobs.needs import Needs
 from mlfs_dask.jobs.plan import make_plan
+from mlfs_dask.jobs.rates import Rates
 from mlfs_dask.jobs.sizes import parse_bytes, show_bytes, show_seconds
+from mlfs_dask.jobs.units import units_of
 from mlfs_dask.storage.ingest import ingest
 from mlfs_dask.storage.rows import RowReader
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
@@ -154,8 +160,59 @@ def test_more_neighbours_than_rows_are_told(tiny_store):
     )
 
 
-def test_a_limit_below_what_a_worker_needs_is_told(tiny_store):
-    assert "above its limit" in plan("run.memory_per_worker='10 MB'").warnings[0]
+def test_a_limit_below_what_a_process_needs_is_refused_with_one_that_is_enough(tiny_store):
+    with pytest.raises(PlanError, match="a process needs about") as caught:
+        plan("run.memory_per_worker='10 MB'")
+    error = caught.value
+    assert error.exit_code == 2
+    enough = error.facts["enough"]
+    assert f"memory_per_worker to {show_bytes(enough)} or more" in error.hint
+    made = plan(f"run.memory_per_worker='{enough // 2**20} MiB'")
+    assert made.memory_bytes <= 0.95 * enough
+    with pytest.raises(PlanError):
+        plan(f"run.memory_per_worker='{enough // 2**20 - 64} MiB'")
+
+
+def test_tiles_that_would_fit_are_named(tmp_path):
+    """Wide dense rows in few tiles: with smaller ones a process of that size is enough."""
+    sizes = Sizes(10**5, 5000, 5, 32, 16384, 5 * 10**8, bits=False, item_bytes=8)
+    job = parse_job(TINY_JOB.encode(), "tiny.toml", ["run.memory_per_worker='1 GiB'"])
+    needs = Needs(job, units_of(job, ["tiny"]), {"tiny": sizes}, Rates(), 1)
+    assert not needs.fits(2**30)
+    error = needs.refuse(2**30)
+    tile = error.facts["tile"]
+    assert f"--tile {tile}" in error.hint
+    assert needs.fits(2**30, tile)
+    assert not needs.fits(2**30, 2 * tile)
+    assert needs.fits(error.facts["enough"])
+
+
+def test_what_is_kept_follows_the_memory_of_a_process():
+    sizes = Sizes(28596, 500, 22, 1341, 4096, 28596 * 500, bits=False, item_bytes=8)
+    job = parse_job(
+        TINY_JOB.replace('"mllap"', '"mlrelieff"').encode(), "tiny.toml", ["run.workers=1"]
+    )
+    needs = Needs(job, units_of(job, ["tiny"]), {"tiny": sizes}, Rates(), 1)
+    needed = [needs.most(limit)[0] for limit in (2**29, 2**30, 2**32, 2**40, None)]
+    assert needed == sorted(needed)
+    assert needed[0] < needed[-1]
+    assert needed[-2] == needed[-1]
+
+
+def test_a_run_does_the_units_and_tasks_of_its_plan(run_tiny, monkeypatch):
+    done = []
+
+    def submit(self, task, seconds, n_tasks):
+        done.append(task.units)
+        self._task = task
+
+    monkeypatch.setattr(InProcess, "submit", submit)
+    monkeypatch.setattr(agenda, "_WRONG", 1e9)  # kernels may be compiled meanwhile
+    made = plan()
+    finished = run_tiny()
+    assert finished.state == "done"
+    assert len(done) == made.n_tasks
+    assert sum(map(len, done)) == made.n_selections + made.n_curves
 
 
 def test_sizes_and_times_for_people():

@@ -74,10 +74,36 @@ def test_short_chains_share_tasks_and_long_units_stand_alone():
     assert all(len(task) == 1 for task in tasks if task[0].kind == "judge")
 
 
+@given(
+    n=st.integers(20, 10**6),
+    d=st.integers(2, 2000),
+    wrong=st.floats(0.0, 3.0),
+    workers=st.integers(1, 5),
+    done=st.sets(st.integers(0, 31)),
+)
+def test_tasks_are_those_of_the_plan(n, d, wrong, workers, done):
+    """However many are in hand at a time, while units take up to three times what was thought."""
+    units = units_of(job(), ["a"])
+    finished = {units[i].id for i in done}
+    sizes = {"a": Sizes(n, d, 3, min(n, 8), 4096, n * d, bits=False, item_bytes=8)}
+    agenda = Agenda(job(), units, sizes, finished)
+    planned, in_hand, tasks = set(agenda.groups), [], set()
+    while len(agenda) or in_hand:
+        while len(in_hand) < 2 * workers and (task := agenda.next()) is not None:
+            tasks.add(task)
+            in_hand.append(task)
+        for unit in in_hand.pop(0):
+            agenda.finish(unit, seconds=wrong * agenda.seconds([unit]))
+    assert tasks == planned
+
+
 def test_units_share_tasks_only_once_they_were_seen_to_be_short():
     """Estimates of a method may be far too low: who comes later must not wait for a long task."""
     units = units_of(job(), ["a"])
-    unseen = drain(Agenda(job(), units, {"a": SIZES}))
+    agenda = Agenda(job(), units, {"a": SIZES})
+    unseen = []
+    while (task := agenda.next()) is not None:
+        unseen.append(task)
     assert all(len({unit.selector for unit in task}) == 1 and len(task) <= 2 for task in unseen)
     slow = drain(Agenda(job(), units, {"a": SIZES}), seconds=5.0)
     assert [len(task) for task in slow].count(1) > 25

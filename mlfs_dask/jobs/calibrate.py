@@ -1,0 +1,329 @@
+"""Measuring how fast this machine is: small runs of the product's own methods, processes and disk.
+
+Each road of `mlfs_dask.jobs.selector_costs` and `classifier_costs` is taken once on planted data of
+a size that takes a fraction of a second; what it takes beyond its cost is how much slower this
+machine is on that road. About a minute in all, on a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mlfs_dask import registry
+from mlfs_dask.graphs.executor import InProcess, OnCluster, use_executor
+from mlfs_dask.jobs import classifier_costs, selector_costs
+from mlfs_dask.jobs.options import full_params
+from mlfs_dask.jobs.rates import Rates
+from mlfs_dask.jobs.row_shape import Shape
+from mlfs_dask.jobs.workload import Work
+from mlfs_dask.storage.dataset import open_dataset
+from mlfs_dask.storage.ingest import ingest
+from mlfs_dask.testing.tables import ArrayTable
+
+_TILE: Final = 1024
+_LABELS: Final = 8
+_LABEL_SETS: Final = 64
+_STORED: Final = 0.02  # share of the cells of sparse rows
+_REPEATS: Final = 2
+_LEAST: Final = 1e-4
+
+Kind: TypeAlias = Literal["dense", "bits", "sparse", "sparse bits"]
+Tell: TypeAlias = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A road to be taken.
+
+    Attributes
+    ----------
+    what
+        ``"selectors"`` or ``"classifiers"``.
+    method
+        Registered name.
+    kind
+        Of the rows.
+    n, d
+        Rows and features.
+    params
+        Other than defaults.
+    """
+
+    what: Literal["selectors", "classifiers"]
+    method: str
+    kind: Kind
+    n: int
+    d: int
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _select(method: str, kind: Kind, n: int, d: int, **params: Any) -> Case:
+    return Case("selectors", method, kind, n, d, params)
+
+
+def _judge(method: str, kind: Kind, n: int, d: int, **params: Any) -> Case:
+    return Case("classifiers", method, kind, n, d, params)
+
+
+CASES: Final = (
+    _select("variance", "dense", 16_384, 500),
+    _select("chi2", "dense", 8_192, 500),
+    _select("mddm", "dense", 4_096, 300),
+    _select("mutual-info", "dense", 8_192, 300),
+    _select("pmu", "bits", 16_384, 500, n_features_to_select=50),
+    _select("spec", "sparse", 16_384, 2_000),
+    _select("mllap", "sparse", 16_384, 2_000),
+    _select("spec-wrapper", "sparse", 16_384, 2_000, order=1),
+    _select("laplacian", "dense", 3_000, 100),
+    _select("laplacian", "sparse bits", 8_000, 500),
+    _select("laplacian", "sparse", 4_000, 2_000),
+    _select("mlrelieff", "dense", 1_500, 100),
+    _select("mlrelieff", "sparse bits", 2_000, 500),
+    _select("mlrelieff", "sparse", 1_500, 2_000),
+    _select("nrs-cost", "dense", 2_000, 60),
+    _select("nrs-cost", "sparse bits", 6_000, 300),
+    _select("nrs-stream", "dense", 1_000, 100),
+    _select("nrs-stream", "bits", 2_000, 100),
+    _select("mlnb", "dense", 2_000, 60, n_generations=3),
+    _judge("mlknn", "dense", 3_000, 100),
+    _judge("mlknn", "sparse bits", 8_000, 500),
+    _judge("mlknn", "sparse", 4_000, 2_000),
+    _judge("mlnb", "dense", 8_192, 100),
+    _judge("br", "dense", 2_000, 60, base="logistic"),
+    _judge("br", "dense", 1_000, 60, base="tree"),
+    _judge("br", "dense", 800, 40, base="c45"),
+    _judge("br", "dense", 2_000, 100, base="knn"),
+    _judge("br", "dense", 1_000, 60, base="svm-rbf"),
+    _judge("br", "dense", 4_000, 100, base="naive-bayes"),
+)
+"""One for each road that has a speed of its own."""
+
+
+def calibrate(tell: Tell) -> Rates:
+    """Measure this machine.
+
+    Parameters
+    ----------
+    tell
+        Gets a line for each thing that is measured.
+
+    Returns
+    -------
+    Rates
+        Of this machine while it does nothing else.
+    """
+    tell("processes")
+    start, process_bytes = _process()
+    tell("a cluster of one worker")
+    cluster = cluster_rates()
+    tell("the disk")
+    read, unit = _disk()
+    slower: dict[str, float] = {}
+    for case in CASES:
+        road, times = measure(case)
+        slower[road] = times
+        tell(f"{road}: {times:.2f} times the time of the machine that costs were taken on")
+    slower[""] = median(slower.values())
+    return Rates(
+        slower=slower,
+        start_seconds=start,
+        process_bytes=process_bytes,
+        read_bytes_per_second=read,
+        unit_seconds=unit,
+        **cluster,
+    )
+
+
+def measure(case: Case) -> tuple[str, float]:
+    """Take a road.
+
+    Parameters
+    ----------
+    case
+        Which, on what.
+
+    Returns
+    -------
+    str and float
+        The road's name, and how many times longer it takes than it costs.
+    """
+    X, Y = planted(case)
+    work = cost_of(case, X, Y)
+    few = max(200, case.n // 8)
+    with use_executor(InProcess(1)):
+        _do(case, X[:few], Y[:few])  # kernels are loaded, or compiled
+        took = min(_seconds(lambda: _do(case, X, Y), process_time) for _ in range(_REPEATS))
+    return work.road, max(took, _LEAST) / work.seconds
+
+
+def planted(case: Case) -> tuple[Any, Any]:
+    """Rows of a kind, and labels that depend on them; the same for the same case.
+
+    Parameters
+    ----------
+    case
+        Which rows.
+
+    Examples
+    --------
+    >>> X, Y = planted(Case("selectors", "spec", "sparse bits", 50, 20))
+    >>> X.dtype, X.shape, Y.shape
+    (dtype('uint8'), (50, 20), (50, 8))
+    """
+    rng = np.random.default_rng(case.n)
+    which = rng.integers(_LABEL_SETS, size=case.n)
+    Y = (rng.random((_LABEL_SETS, _LABELS)) < 0.25)[which].astype(np.uint8)
+    if case.kind.startswith("sparse"):
+        X: Any = sp.random(case.n, case.d, density=_STORED, format="csr", rng=rng)
+        if case.kind == "sparse bits":
+            X = X.ceil().astype(np.uint8)
+        return sp.csr_matrix(X), Y
+    X = rng.random((case.n, case.d))
+    X[:, :_LABELS] += Y[:, : case.d]
+    return (X > 0.8).astype(np.uint8) if case.kind == "bits" else X, Y
+
+
+def cost_of(case: Case, X: Any, Y: Any) -> Work:
+    """What a case costs.
+
+    Parameters
+    ----------
+    case
+        The road.
+    X, Y
+        As `planted` makes them.
+    """
+    shape = Shape(
+        n=case.n,
+        d=case.d,
+        q=_LABELS,
+        u=len(np.unique(Y, axis=0)),
+        per_row=X.nnz / case.n if sp.issparse(X) else case.d,
+        carried=float(Y.sum() / case.n),
+        sparse=sp.issparse(X),
+        bits="bits" in case.kind,
+        item_bytes=X.dtype.itemsize,
+        tile=_TILE,
+        all_rows=case.n,
+    )
+    params = full_params(case.what, case.method, case.params)
+    if case.what == "selectors":
+        return selector_costs.COSTS[case.method](shape, params)
+    return classifier_costs.curve(case.method, params, shape, case.n, (case.d,))
+
+
+def _do(case: Case, X: Any, Y: Any) -> None:
+    params = {**case.params, "tile": _TILE} if case.what == "selectors" else case.params
+    estimator = registry.load(case.what, case.method)(**params)
+    estimator.fit(X, Y)
+    if case.what == "classifiers":
+        estimator.predict_proba(X)
+
+
+def _seconds(action: Callable[[], Any], clock: Callable[[], float] = perf_counter) -> float:
+    begin = clock()
+    action()
+    return clock() - begin
+
+
+_PROCESS: Final = """
+import resource, sys
+import numpy as np
+import mlfs_dask.jobs.coordinator, mlfs_dask.jobs.on_cluster, mlfs_dask.cli.run
+from mlfs_dask import get_selector
+X = np.random.default_rng(0).random((50, 5))
+get_selector("spec").fit(X, (X[:, :2] > 0.5).astype(np.uint8))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(peak if sys.platform == "darwin" else 1024 * peak)
+"""
+
+
+def _process() -> tuple[float, int]:
+    """Seconds until a process has done next to nothing, and the memory it has then."""
+    argv = [sys.executable, "-c", _PROCESS]
+    subprocess.run(argv, check=True, capture_output=True)  # compiles what nobody has
+    begin = perf_counter()
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
+    return perf_counter() - begin, int(done.stdout)
+
+
+def cluster_rates() -> dict[str, float]:
+    """What a cluster adds to work: starting, handing out tasks, sending results."""
+    begin = perf_counter()
+    with _one_worker() as client:
+        executor = OnCluster(client)
+        _all(executor, _nothing, range(20))
+        started = perf_counter() - begin
+        one = median(_seconds(lambda: _all(executor, _nothing, [0])) for _ in range(15))
+        many = _seconds(lambda: _all(executor, _nothing, range(400)))
+        size, count = 4 * 2**20, 16
+        sent = _seconds(lambda: _all(executor, np.zeros, [size // 8] * count))
+        begin = perf_counter()
+    ended = perf_counter() - begin
+    task = max(_LEAST, (many - one) / 400)
+    return {
+        "cluster_seconds": started + ended,
+        "round_seconds": one,
+        "task_seconds": task,
+        "bytes_per_second": size * count / max(_LEAST, sent - count * task - one),
+    }
+
+
+@contextmanager
+def _one_worker() -> Iterator[Any]:
+    import dask
+    from distributed import Client, LocalCluster
+
+    from mlfs_dask.jobs.clusters.settings import ONE_THREAD
+
+    settings = {"distributed.nanny.environ": dict(ONE_THREAD)}
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=40,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _all(executor: OnCluster, function: Callable[..., Any], items: Any) -> None:
+    for _ in executor.map(function, list(items)):
+        pass
+
+
+def _nothing(item: int) -> int:
+    return item
+
+
+def _disk() -> tuple[float, float]:
+    """Decoded bytes a second of a store, and seconds to open one."""
+    rng = np.random.default_rng(0)
+    X = (100 * rng.random((16_384, 200))).round(1)
+    with tempfile.TemporaryDirectory() as folder:
+        table = ArrayTable(X, np.ones((len(X), 1), dtype=np.uint8))
+        dataset = ingest(table, Path(folder) / "disk.zarr", tile=_TILE, name="disk")
+        took = _seconds(lambda: _read_all(dataset.X))
+        opened = _seconds(lambda: open_dataset(dataset.path))
+    return X.nbytes / took, 0.01 + opened
+
+
+def _read_all(rows: Any) -> None:
+    for begin in range(0, rows.shape[0], _TILE):
+        rows[begin : begin + _TILE]

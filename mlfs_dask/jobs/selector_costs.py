@@ -1,0 +1,340 @@
+"""Time of selectors from sizes alone, one function for each road.
+
+Numbers are nanoseconds of one core of the machine that the package was measured on; what another
+machine makes of them is said by `mlfs_dask.jobs.rates`. Costs follow the roads of
+`mlfs_dask.graphs`: whoever changes one changes its function here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from mlfs_dask.graphs.groups import COLUMN_BLOCK
+from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
+from mlfs_dask.jobs.workload import Stage, Work
+
+_SET_TILE: Final = 2048
+_SIMILARITY: Final = 4.0  # of two rows by their labels
+
+Cost: TypeAlias = Callable[[Shape, Params], Work]
+
+
+def _added(s: Shape, bytes_per_tile: float) -> Stage:
+    """Results of all tiles, added up by the process that decides."""
+    return Stage("adding up", 0.6 * s.tiles * bytes_per_tile * NS)
+
+
+def variance(s: Shape, params: Params) -> Work:
+    """Two more passes."""
+    return Work("passes", (summary(s), passes(s, "deviations", 4.0, times=2, result=32.0 * s.d)))
+
+
+def label_sums(s: Shape) -> tuple[Stage, ...]:
+    """Sums of each column over the rows of each label, in two parts."""
+    result = 16.0 * (s.q + 1) * s.d
+    ns = (6.0 if s.sparse else 3.0) * (1 + s.carried)
+    return passes(s, "label sums", ns, result=result), _added(s, result)
+
+
+def chi2(s: Shape, params: Params) -> Work:
+    """Sums by label."""
+    return Work("sums", (summary(s), *label_sums(s), Stage("scores", 40.0 * s.q * s.d * NS)))
+
+
+def mddm(s: Shape, params: Params) -> Work:
+    """Sums by label; with ``spc`` some dozens of products with all rows besides."""
+    scores = Stage("scores", 20.0 * s.q * s.d * NS)
+    if params.get("constraint") == "proj":
+        return Work("sums", (summary(s), *label_sums(s), scores))
+    rounds = 40.0 * max(1.0, s.d / 1000) ** 0.5
+    result = 8.0 * s.d * s.q
+    ns = (0.7 if s.sparse else 0.4) * s.q
+    products = passes(s, "products", ns, times=rounds, result=result)
+    between = Stage("conjugate gradients", rounds * (20.0 + 4.0 * s.tiles) * s.d * s.q * NS)
+    return Work("products", (summary(s), *label_sums(s), scores, products, between))
+
+
+def bins(s: Shape) -> tuple[Stage, ...]:
+    """Columns that are no bits are cut in the middle, digit by digit."""
+    if s.bits:
+        return ()
+    if s.sparse:
+        return (passes(s, "sides", 4.0),)
+    return (passes(s, "digits", 6.0, times=8.0, result=2048.0 * s.d),)
+
+
+def table(s: Shape) -> Stage:
+    """Counts of each bin with each label."""
+    ns = 12.0 * (1 + s.carried) if s.sparse else 0.05 * s.q + 4.0
+    result = 8.0 * s.d * (s.q + 1)
+    if s.sparse:  # only bins and labels that occur together come back
+        result = min(result, 16.0 * s.cells / s.tiles * (1 + s.carried))
+    return passes(s, "counts", ns, result=result)
+
+
+def mutual_info(s: Shape, params: Params) -> Work:
+    """Counts by label."""
+    scores = Stage("scores", 150.0 * s.q * s.d * NS)
+    return Work("counts", (summary(s), *bins(s), table(s), scores))
+
+
+def information(s: Shape, params: Params) -> Work:
+    """Counts with the rows of each label (not mdmr), then with those of each chosen feature."""
+    chosen = wanted(s, params)
+    if s.sparse:
+        by_marker = s.cells / s.d * s.per_row * (1 + s.carried) * 2.0
+        by_label = s.n * s.carried / s.q * s.per_row * (1 + s.carried) * 2.0
+    else:
+        by_marker = by_label = s.n / 64 * s.d * (s.q + 1) * 1.0
+    table_ns = 3.0 * s.d * (s.q + 1)
+    terms = 12.0 * s.d * (s.q + 1)
+    groups = _groups_of_tiles(s)
+    row_of_counts = 4.0 * (s.q + 1)
+    present = min(s.d, s.cells / s.d / groups * s.per_row) if s.sparse else s.d
+    asked = Stage(
+        "counts of chosen features",
+        chosen * (by_marker + table_ns) * NS,
+        tasks=chosen * groups,
+        result_bytes=chosen * groups * present * row_of_counts,
+        rounds=chosen,
+    )
+    labels = Stage(
+        "counts of labels",
+        s.q * (by_label + table_ns) * NS,
+        tasks=groups,
+        result_bytes=s.q * groups * s.d * row_of_counts,
+    )
+    entropies = Stage("entropies", (chosen + s.q) * terms * NS)
+    return Work("information", (summary(s), *bins(s), table(s), labels, asked, entropies))
+
+
+def _groups_of_tiles(s: Shape) -> float:
+    """Tasks of a request for counts: tiles go together until there is enough for a task."""
+    encoded = 8.0 * s.cells if s.sparse else s.n * (2.0 * s.d + s.q) / 8
+    return max(1.0, min(s.tiles, encoded * (s.q + 1) // (128 * MIB)))
+
+
+def wanted(s: Shape, params: Params) -> float:
+    """Features that a greedy selector chooses."""
+    asked = params.get("n_features_to_select")
+    if asked is None:
+        return s.d
+    return min(s.d, asked if isinstance(asked, int) else asked * s.d)
+
+
+def spec(s: Shape, params: Params) -> Work:
+    """Sums by label set and their products, or pairs of rows where that is less."""
+    if params.get("similarity") == "rbf-features":
+        return row_pairs(s, "spec", distances(s, params))
+    work = row_pairs(s, "spec", _SIMILARITY) if takes_row_pairs(s) else collapsed(s)
+    if params.get("phi") != 3:
+        return work
+    return Work(work.road, (*work.stages, *eigenvectors(s)))
+
+
+def takes_row_pairs(s: Shape) -> bool:
+    """Whether label sets are so many that pairs of rows are less work."""
+    return row_pairs(s, "spec", _SIMILARITY).seconds < collapsed(s).seconds
+
+
+def collapsed(s: Shape) -> Work:
+    """Similarities of distinct label sets, multiplied with sums by label set."""
+    entries = min(s.cells, float(s.u) * s.d)
+    result = 16.0 * min(entries, s.cells / s.tiles)
+    sums = passes(s, "sums by label set", 25.0 if s.sparse else 2.5, result=result)
+    tiles = -(-s.u // _SET_TILE)
+    pairs, size = tiles * (tiles + 1) / 2, float(min(s.u, _SET_TILE))
+    blocks = -(-s.d // COLUMN_BLOCK)
+    tasks = pairs * -(-blocks // (16 if s.sparse else 4))
+    dense = 2.0 * size * size * COLUMN_BLOCK * blocks / 40.0
+    each = min(1.5 * s.d * (entries / s.d / tiles) ** 2, dense) if s.sparse else dense
+    similar = tasks / pairs * size * size * 3.0
+    products = Stage("products", pairs * (each + similar) * NS, tasks, 8.0 * s.d * pairs)
+    return Work("spec", (summary(s), sums, _added(s, result), products))
+
+
+def row_pairs(s: Shape, road: str, ns_of_a_pair: float) -> Work:
+    """All pairs of rows, tile by tile, each multiplied with all columns."""
+    pairs = s.n * (s.n + min(s.n, s.tile)) / 2
+    tasks = s.tiles * (s.tiles + 1) / 2
+    product = 2.0 * s.d / 40.0
+    if s.sparse:
+        product = min(product, 1.5 * s.d * (s.per_row / s.d) ** 2)
+    stage = Stage(
+        "pairs of rows",
+        pairs * (ns_of_a_pair + product) * NS,
+        tasks,
+        result_bytes=tasks * 32.0 * s.d,
+        read_bytes=0.0 if s.is_cached else 2 * tasks / s.tiles * s.stored_bytes,
+    )
+    return Work(road, (summary(s), stage))
+
+
+def distances(s: Shape, params: Params) -> float:
+    """Nanoseconds of the distance of two rows."""
+    if s.bits:
+        return 0.1 + 0.0007 * s.d
+    if s.by_postings:
+        return 1.0 + 1.2 * s.per_row * s.per_row / s.d * 4
+    return 0.15 * s.d
+
+
+def eigenvectors(s: Shape) -> tuple[Stage, ...]:
+    """Of the graph of label sets: dense while that is small, else by iterations."""
+    seconds = 12.0 * s.u**3 * NS / 30 if s.u <= 1024 else 200.0 * s.u**2 * NS
+    dense = s.d / s.per_row  # columns are projected as dense ones
+    ns = (3.5 + 0.05 * (s.q + 1)) * dense
+    return (Stage("eigenvectors", seconds), passes(s, "projections", ns, result=8.0 * s.q * s.d))
+
+
+def mllap(s: Shape, params: Params) -> Work:
+    """Sums by label, then one look at all candidates for each choice."""
+    ns = (12.0 if s.sparse else 2.0) * (1 + s.carried)
+    result = 16.0 * (min(s.cells / s.tiles * (1 + s.carried), (s.q + 1.0) * s.d))
+    sums = passes(s, "sums by label", ns, result=result)
+    choices = Stage("choices", (1.0 * s.d**2 + 20.0 * s.d * s.q) * NS)
+    return Work("mllap", (summary(s), sums, _added(s, result), choices))
+
+
+def spec_wrapper(s: Shape, params: Params) -> Work:
+    """Sums by label, or of label sets for all pairs of labels."""
+    if params.get("order") == 2:
+        entries = min(s.cells, float(s.u) * s.d)
+        pairs = s.q * (s.q - 1) / 2
+        sums = passes(s, "sums by label set", 50.0 if s.sparse else 8.0)
+        per_entry = s.carried * max(1.0, s.q - s.carried) * 3.0
+        both = Stage("pairs of labels", (entries * per_entry + 270.0 * pairs * s.d) * NS)
+        return Work("spec-wrapper", (summary(s), sums, both))
+    ns = (12.0 if s.sparse else 2.0) * (1 + s.carried)
+    result = 16.0 * (min(s.cells / s.tiles * (1 + s.carried), (s.q + 1.0) * s.d))
+    sums = passes(s, "sums by label", ns, result=result)
+    scores = Stage("scores", 150.0 * s.q * s.d * NS)
+    return Work("spec-wrapper", (summary(s), sums, _added(s, result), scores))
+
+
+def _blocks(s: Shape) -> float:
+    """Tasks of a search among all rows."""
+    return max(8.0, s.n / 1024)
+
+
+def nearest(s: Shape, queries: float, points: float = 1.0, k: float = 10.0) -> Stage:
+    """Nearest rows of some rows, at each point of a curve."""
+    pairs = s.n * queries
+    ns = distances(s, {}) + 0.15 * points
+    return Stage("distances", pairs * ns * NS, _blocks(s), 16.0 * k * points * queries)
+
+
+def prepared(s: Shape) -> Stage:
+    """Rows brought to the form in which they are compared."""
+    return passes(s, "preparing", 20.0 if s.sparse else 4.0)
+
+
+def laplacian(s: Shape, params: Params) -> Work:
+    """A graph of nearest neighbours and differences along its edges."""
+    k = params.get("n_neighbors", 5)
+    forms = Stage("edges", 2.0 * s.n * k * s.per_row * 1.5 * NS, s.tiles * (s.tiles + 1) / 2)
+    deviations = passes(s, "deviations", 4.0, times=2)
+    graph = Stage("graph", 300.0 * s.n * k * NS)
+    road = _compared(s)
+    return Work(road, (summary(s), prepared(s), nearest(s, s.n, 1, k), graph, forms, deviations))
+
+
+def _compared(s: Shape) -> str:
+    return "bits" if s.bits else "postings" if s.by_postings else "distances"
+
+
+def relief(s: Shape, params: Params) -> Work:
+    """Distances, the nearest of each class, differences from them."""
+    k = params.get("n_neighbors", 10)
+    lists = _lists(s, params)
+    looks = s.n * s.n * (1.0 + 0.05 * lists)
+    gaps = s.n * lists * k * (s.per_row * 1.6 if s.sparse else s.d * 0.5)
+    pairs = s.n * s.n * distances(s, params)
+    sums = 16.0 * s.d * _problems(s, params)
+    stage = Stage(
+        "neighbours", (pairs + looks + gaps) * NS, _blocks(s), _blocks(s) * min(sums, 64 * MIB)
+    )
+    road = f"relief of {_compared(s)}"
+    added = Stage("adding up", 0.6 * _blocks(s) * sums * NS)
+    return Work(road, (summary(s), prepared(s), stage, added))
+
+
+def _lists(s: Shape, params: Params) -> float:
+    """Lists of neighbours that a row asks for."""
+    if params.get("order") == 2 or ("order" not in params and params.get("labels") != "sets"):
+        return 2 * s.carried * max(1.0, s.q - s.carried)
+    return float(s.u) if params.get("labels") == "sets" else 2.0 * s.q
+
+
+def _problems(s: Shape, params: Params) -> float:
+    if "order" not in params:
+        return 1.0
+    return s.q * (s.q - 1) / 2 if params.get("order") == 2 else float(s.q)
+
+
+def rough_set(s: Shape, params: Params) -> Work:
+    """Most pairs are told apart by the first words; sums of differences look at all features."""
+    pairs = float(s.n) * s.n
+    if params.get("aggregate") == "sum":
+        stage = Stage("pairs of rows", pairs * s.d**2 * NS, s.tiles)
+    else:
+        stage = Stage("pairs of rows", pairs * (8.0 if s.bits else 30.0) * NS, _blocks(s))
+    road = "rough sets of bits" if s.bits else "rough sets"
+    return Work(road, (summary(s), passes(s, "spread", 6.0), prepared(s), stage))
+
+
+def stream(s: Shape, params: Params) -> Work:
+    """Distances to all rows, once for each feature that arrives, and gaps between them."""
+    arrivals = min(s.d, params.get("max_features") or s.d)
+    ns = 0.15 if s.bits else 1.5
+    stage = Stage(
+        "arrivals",
+        arrivals * (float(s.n) * s.n * ns + 2000.0 * s.n) * NS,
+        tasks=arrivals * 8,
+        result_bytes=arrivals * 8.0 * s.n,
+        rounds=arrivals,
+    )
+    columns = passes(s, "columns that arrive", 2.0, times=max(1.0, arrivals * s.n / (64 * MIB)))
+    road = "streams of bits" if s.bits else "streams"
+    return Work(road, (summary(s), columns, stage))
+
+
+def genetic(s: Shape, params: Params) -> Work:
+    """Log ratios of all features once for each generation, added up in half of its sets."""
+    sets, generations = params["n_individuals"], params["n_generations"]
+    cells = float(s.n) * s.d * s.q
+    ns = 2.5 + 0.1 * sets
+    densities = passes(s, "densities", 8.0 * s.q, result=88.0 * s.d * s.q)
+    each = Stage(
+        "generations",
+        (generations + 1) * cells * ns * NS,
+        tasks=(generations + 1) * s.tiles,
+        rounds=generations + 1.0,
+    )
+    return Work("genetic", (summary(s), densities, each))
+
+
+def any_other(s: Shape, params: Params) -> Work:
+    """A method that nothing is known of: one look at all pairs of rows."""
+    return Work("", (summary(s), nearest(s, s.n)))
+
+
+COSTS: Final[Mapping[str, Cost]] = {
+    "variance": variance,
+    "chi2": chi2,
+    "mutual-info": mutual_info,
+    "spec": spec,
+    "spec-wrapper": spec_wrapper,
+    "mllap": mllap,
+    "mddm": mddm,
+    "pmu": information,
+    "mdmr": information,
+    "laplacian": laplacian,
+    "mlrelieff": relief,
+    "relief-wrapper": relief,
+    "nrs-cost": rough_set,
+    "nrs-stream": stream,
+    "ofs-a3m": stream,
+    "mlnb": genetic,
+}

@@ -1,0 +1,306 @@
+"""Memory of selectors from sizes alone, one function for each road.
+
+A process needs room for itself, for tiles it keeps decoded, for what the road holds until it ends,
+and for as many tasks as it does at a time, with the results that wait for their turn::
+
+    process + kept tiles + held + threads x (tile in hand + task) + 2 x threads x result
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass
+from typing import Final, TypeAlias
+
+from mlfs_dask.graphs.groups import COLUMN_BLOCK, SUMS_BYTES
+from mlfs_dask.graphs.neighbor_tasks import PART_BYTES, STRIP
+from mlfs_dask.jobs.row_shape import MIB, Params, Shape
+from mlfs_dask.jobs.selector_costs import takes_row_pairs
+
+_SET_TILE: Final = 2048
+_AS_VALUES: Final = 16.0  # a stored cell as float64 with an index of int64
+_POSTING: Final = 20.0  # a stored cell as it is compared
+_SPEC_WHOLE: Final = 1024
+
+
+@dataclass(frozen=True)
+class Room:
+    """Bytes of a road's arrays.
+
+    Attributes
+    ----------
+    held
+        From the beginning, or some stage, to the end.
+    task
+        By each task in hand, besides its tile.
+    result
+        What a task gives back.
+    tasks
+        How many there are at most.
+    """
+
+    held: float = 0.0
+    task: float = 0.0
+    result: float = 0.0
+    tasks: float = math.inf
+
+    def __or__(self, other: Room) -> Room:
+        """What is enough for either, when one stage follows the other."""
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Room(*(max(pair) for pair in pairs))
+
+    def bytes(self, threads: int) -> float:
+        """All of it.
+
+        Parameters
+        ----------
+        threads
+            Tasks at a time.
+
+        Examples
+        --------
+        >>> Room(held=10.0, task=3.0, result=1.0).bytes(1), Room(10.0, 3.0, 1.0).bytes(2)
+        (14.0, 20.0)
+        """
+        working = min(threads, self.tasks)
+        waiting = min(1 if threads == 1 else 2 * threads, self.tasks)
+        return self.held + working * self.task + waiting * self.result
+
+
+Memory: TypeAlias = Callable[[Shape, Params, float], Room]
+
+
+def tile_in_hand(s: Shape) -> float:
+    """A tile while it is read, sliced and brought to the form that kernels take."""
+    rows = min(s.tile, s.all_rows)
+    forms = _AS_VALUES if s.sparse else 8.0 if s.item_bytes != 1 else 1.0
+    return s.tile_bytes * 2.0 + rows * s.per_row * forms
+
+
+def kept_tiles(s: Shape, share: float) -> float:
+    """Decoded tiles that a process keeps.
+
+    Parameters
+    ----------
+    s
+        Rows.
+    share
+        Of what is kept with ample memory.
+    """
+    limit = 256 * MIB * share
+    return 0.0 if s.tile_bytes > limit / 4 else min(s.stored_bytes, limit)
+
+
+def columns(s: Shape, params: Params, share: float) -> Room:
+    """Some numbers of each feature, and of each row."""
+    held = 200.0 * s.d + s.n * (2.0 * s.q + 60)
+    return Room(held, result=64.0 * s.d, tasks=s.tiles)
+
+
+def label_sums(s: Shape, params: Params, share: float) -> Room:
+    """Two numbers of each feature and label, made by every tile."""
+    sums = 16.0 * (s.q + 1) * s.d
+    return columns(s, params, share) | Room(1.2 * sums, sums / 4, sums, s.tiles)
+
+
+def mddm(s: Shape, params: Params, share: float) -> Room:
+    """Sums by label; with ``spc`` vectors of that size, some of them at a time."""
+    sums = label_sums(s, params, share)
+    vectors = 8.0 * s.q * s.d
+    images = 8.0 * min(s.tile, s.n) * (s.q + 8 + (0 if s.sparse else COLUMN_BLOCK))
+    if params.get("constraint") == "proj":
+        return sums
+    return sums | Room(held=9.0 * vectors, task=vectors + images, result=vectors)
+
+
+def counts(s: Shape, params: Params, share: float) -> Room:
+    """Counts of two bins of each feature with each label."""
+    table = 16.0 * (s.q + 1) * s.d
+    cells = min(s.tile, s.n) * s.per_row
+    task = 40.0 * cells if s.sparse else table + cells / 4
+    digits = 0.0 if s.bits else 2048.0 * min(s.d, 1024)
+    result = min(table, 16.0 * cells * (1 + s.carried)) if s.sparse else table
+    return columns(s, params, share) | Room(2.2 * table, task, max(result, digits), s.tiles)
+
+
+def information(s: Shape, params: Params, share: float) -> Room:
+    """The table, rows as bits or lists, and one row of counts at a time."""
+    table = 8.0 * (s.q + 1) * s.d
+    encoded = 8.0 * s.cells if s.sparse else s.n * (2.0 * s.d + s.q) / 8
+    kept = min(encoded, 512 * MIB * share)
+    at_once = max(table, min(s.q * table, 32 * MIB))
+    asked = Room(held=6.0 * table + kept + at_once, task=table, result=at_once / 2)
+    return counts(s, params, share) | asked
+
+
+def spec(s: Shape, params: Params, share: float) -> Room:
+    """Sums by label set, similarities of two tiles of label sets, or of two tiles of rows."""
+    if params.get("similarity") == "rbf-features" or takes_row_pairs(s):
+        room = row_pairs(s, params, share)
+    else:
+        room = columns(s, params, share) | _by_label_set(s) | _similarities(s)
+    return room if params.get("phi") != 3 else room | _eigenvectors(s)
+
+
+def _by_label_set(s: Shape) -> Room:
+    cells = min(s.tile, s.n) * s.per_row
+    if s.sparse:
+        entries = min(s.cells, float(s.u) * s.d)
+        return Room(held=30.0 * entries, task=32.0 * cells, result=16.0 * cells)
+    run = min(8.0 * s.u * s.d, SUMS_BYTES)
+    return Room(held=2.0 * run, task=run, result=run)
+
+
+def _similarities(s: Shape) -> Room:
+    size = min(s.u, _SET_TILE)
+    return Room(task=8.0 * size * (size + 3 * COLUMN_BLOCK))
+
+
+def row_pairs(s: Shape, params: Params, share: float) -> Room:
+    """A strip of similarities, and columns of two tiles."""
+    width = min(s.n, s.tile)
+    strip = 8.0 * min(512, width) * width
+    block = 8.0 * width * COLUMN_BLOCK
+    cells = 48.0 * width * s.per_row if s.sparse else 0.0
+    scaled = 2 * min(32 * MIB, 8.0 * width * s.d)
+    task = strip + 3 * block + cells + scaled + tile_in_hand(s)
+    return Room(held=160.0 * s.d, task=task, result=32.0 * s.d)
+
+
+def _eigenvectors(s: Shape) -> Room:
+    basis = 8.0 * s.u * (6 * s.q + 20)
+    whole = 4 * 8.0 * s.u * s.u if s.u <= _SPEC_WHOLE else 8.0 * min(s.u, _SET_TILE) ** 2
+    projected = 8.0 * (s.q + 1) * s.d
+    centred = 8.0 * min(s.tile, s.n) * (COLUMN_BLOCK + s.q + 1)
+    return Room(held=basis + whole + 2 * projected, task=3 * centred, result=projected)
+
+
+def mllap(s: Shape, params: Params, share: float) -> Room:
+    """Sums by label."""
+    return columns(s, params, share) | _by_label(s) | Room(held=300.0 * s.d)
+
+
+def _by_label(s: Shape) -> Room:
+    cells = min(s.tile, s.n) * s.per_row
+    sums = 8.0 * (s.q + 1) * s.d
+    if s.sparse:
+        entries = min(cells * (1 + s.carried), (s.q + 1.0) * s.d)
+        whole = min(5.0 * sums, 48.0 * s.cells * (1 + s.carried))
+        return Room(held=whole, task=16.0 * (cells + entries), result=16.0 * entries)
+    run = min(sums, SUMS_BYTES)
+    return Room(held=2.0 * run, task=run, result=run)
+
+
+def spec_wrapper(s: Shape, params: Params, share: float) -> Room:
+    """Three numbers of each feature and problem, and the sums they come from."""
+    pairs = params.get("order") == 2
+    problems = s.q * (s.q - 1) / 2 if pairs else float(s.q)
+    terms = 8.0 * problems * s.d
+    sums = _by_label_set(s) if pairs else _by_label(s)
+    held = 4.0 * terms + sums.held * (2 if pairs else 1)
+    return columns(s, params, share) | Room(held, sums.task, sums.result)
+
+
+def prepared(s: Shape, share: float) -> float:
+    """Rows in the form in which they are compared; 0 if they are made anew tile by tile."""
+    each = s.d / 8 if s.bits else _POSTING * s.per_row if s.by_postings else 8.0 * s.d
+    return s.n * each if s.n * each <= 256 * MIB * share else 0.0
+
+
+def search(s: Shape, share: float, k: float, points: float = 1.0) -> Room:
+    """Rows prepared, distances of a block of queries, their lists."""
+    held = prepared(s, share)
+    queries = min(1024.0, s.n)
+    width = 8.0 * min(s.n, STRIP)
+    totals = queries * width if held and not (s.by_postings or s.bits) else 8.0 * width
+    lists = queries * points * k * 16.0
+    streamed = 0.0
+    if not held:
+        totals = queries * width
+        streamed = 2.0 * min(PART_BYTES, 8.0 * min(s.n, STRIP) * s.d) + tile_in_hand(s)
+    return Room(held=held, task=totals + streamed + 2 * lists, result=lists)
+
+
+def laplacian(s: Shape, params: Params, share: float) -> Room:
+    """The search, then the edges and two tiles."""
+    k = params.get("n_neighbors", 5)
+    first = search(s, share, k)
+    cells = 2 * min(s.tile, s.n) * s.per_row * (_AS_VALUES if s.sparse else 0.0)
+    dense = 0.0 if s.sparse else 16.0 * min(s.tile, s.n) * COLUMN_BLOCK
+    edges = Room(first.held + 130.0 * s.n * k, cells + dense, 8.0 * s.d)
+    return columns(s, params, share) | first | edges
+
+
+def relief(s: Shape, params: Params, share: float) -> Room:
+    """The search, rows once more for differences, sums of each problem."""
+    wide = (4.0 if s.bits else 24.0) * s.per_row if s.sparse else s.d * (1.0 if s.bits else 8.0)
+    second = s.n * wide if s.n * wide <= 256 * MIB * share else 0.0
+    problems = 1.0
+    if "order" in params:
+        problems = s.q * (s.q - 1) / 2 if params.get("order") == 2 else float(s.q)
+    sums = min(64.0 * MIB, 16.0 * s.d * problems)
+    k = params.get("n_neighbors", 10)
+    item = 2 if s.bits else 8
+    lists = 2.0 * s.q if "order" in params else 2 * s.carried * s.q
+    per_row = s.n * item + lists * 64 + lists * k * 16
+    task = min(64.0 * MIB, min(s.n, 1024) * per_row)
+    held = 2 * prepared(s, share) + 1.5 * second + 8.0 * problems * s.d + sums
+    return columns(s, params, share) | Room(held, task + sums, sums)
+
+
+def rough_set(s: Shape, params: Params, share: float) -> Room:
+    """All rows, prepared twice while they are joined, and the violators kept of each."""
+    words = 8.0 * 2 * (s.d / 64 + 1) * (1 if s.bits else 2)
+    values = 0.0 if s.bits else 8.0 * s.per_row
+    whole = s.n * (words + values + 8)
+    kept = s.n * (350 + s.d / 8)
+    fits = whole <= 512 * MIB * share
+    holders = min(64.0 * MIB, 4.0 * s.cells)
+    tiles = whole / s.tiles
+    held = (2 * whole + holders if fits else 0.0) + min(kept, 256 * MIB * share + 350.0 * s.n)
+    task = s.n * 8.0 * (s.d / 64 + 1) * 2 / (1 if fits else s.tiles) + (0 if fits else 2 * tiles)
+    return columns(s, params, share) | Room(held, min(task, 128.0 * MIB), s.d)
+
+
+def stream(s: Shape, params: Params, share: float) -> Room:
+    """Distances of all rows to all rows as far as they are kept, and columns that arrive."""
+    each = 1.0 if s.bits else 8.0
+    kept = min(each * s.n * s.n, 2**30 * share)
+    batch = min(64.0 * MIB, (1.0 if s.bits else 12.0) * s.n * s.d)
+    return columns(s, params, share) | Room(kept + batch + 200.0 * s.n, 2.0 * MIB + 64.0 * s.n)
+
+
+def genetic(s: Shape, params: Params, share: float) -> Room:
+    """Densities and moments of each feature, label and fold."""
+    pca = params.get("pca")
+    inputs = int(s.d * pca) + 1 if isinstance(pca, float) else s.d
+    densities = 8.0 * 11 * s.q * inputs * params["n_folds"]
+    components = 5 * 8.0 * s.d * s.d if isinstance(pca, float) else 0.0
+    dense = 8.0 * MIB + 8.0 * min(s.tile, s.n) * s.q * 4
+    return columns(s, params, share) | Room(densities + components, dense, densities / 10)
+
+
+def any_other(s: Shape, params: Params, share: float) -> Room:
+    """A method that nothing is known of: a search among all rows."""
+    return columns(s, params, share) | search(s, share, 10.0)
+
+
+MEMORY: Final[Mapping[str, Memory]] = {
+    "variance": columns,
+    "chi2": label_sums,
+    "mutual-info": counts,
+    "spec": spec,
+    "spec-wrapper": spec_wrapper,
+    "mllap": mllap,
+    "mddm": mddm,
+    "pmu": information,
+    "mdmr": information,
+    "laplacian": laplacian,
+    "mlrelieff": relief,
+    "relief-wrapper": relief,
+    "nrs-cost": rough_set,
+    "nrs-stream": stream,
+    "ofs-a3m": stream,
+    "mlnb": genetic,
+}

@@ -1,0 +1,97 @@
+"""Time on more workers, on paper: what is shared, what is not, and which of it matters most."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlfs_dask.jobs.estimate import Sizes
+from mlfs_dask.jobs.rates import Rates
+from mlfs_dask.jobs.scaling import (
+    DECIDING,
+    FEW_TASKS,
+    NONE,
+    RESULTS,
+    SCHEDULER,
+    WAITING,
+    elapsed,
+    forecasts,
+)
+from mlfs_dask.jobs.spec import Method
+from mlfs_dask.jobs.workload import Stage, Work
+
+FREE = Rates(task_seconds=1e-12, round_seconds=1e-12, bytes_per_second=1e18)
+
+
+def on(workers, *stages, rates=FREE):
+    return elapsed(Work("", stages), workers, rates)
+
+
+def test_tasks_are_shared_and_decisions_are_not():
+    tasks, decisions = Stage("tiles", 32.0, tasks=320), Stage("choices", 1.0)
+    assert on(1, tasks, decisions).seconds == pytest.approx(33.0)
+    assert on(16, tasks, decisions).seconds == pytest.approx(3.0)
+    assert on(16, tasks, decisions).bottleneck == DECIDING
+    assert on(16, tasks).bottleneck == NONE
+
+
+def test_a_stage_takes_as_long_as_its_busiest_worker():
+    stage = Stage("tiles", 9.0, tasks=9)
+    assert [on(w, stage).seconds for w in (1, 2, 4, 9, 100)] == pytest.approx([9, 5, 3, 1, 1])
+    assert on(4, stage).bottleneck == FEW_TASKS
+    rounds = Stage("rounds", 8.0, tasks=8, rounds=4)  # two tasks at a time
+    assert on(4, rounds).seconds == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "seconds", "cause"),
+    [
+        (Rates(task_seconds=0.01, round_seconds=1e-9, bytes_per_second=1e18), 10.0, SCHEDULER),
+        (Rates(task_seconds=1e-9, round_seconds=1e-9, bytes_per_second=1e6), 8.0, RESULTS),
+        (Rates(task_seconds=1e-9, round_seconds=5.0, bytes_per_second=1e18), 1.0 + 5.0, WAITING),
+    ],
+)
+def test_what_keeps_a_stage_from_being_faster_is_named(rates, seconds, cause):
+    stage = Stage("tiles", 100.0, tasks=1000, result_bytes=8e6)
+    found = on(100, stage, rates=rates)
+    assert found.seconds == pytest.approx(seconds)
+    assert found.bottleneck == cause
+
+
+def test_reading_is_shared():
+    stage = Stage("tiles", 1.0, tasks=100, read_bytes=3e9)
+    rates = Rates(
+        task_seconds=1e-12, round_seconds=1e-12, bytes_per_second=1e18, read_bytes_per_second=3e8
+    )
+    assert on(1, stage, rates=rates).seconds == pytest.approx(11.0)
+    assert on(10, stage, rates=rates).seconds == pytest.approx(1.1)
+
+
+@given(
+    seconds=st.floats(0.01, 1e4),
+    tasks=st.integers(1, 10**5),
+    sent=st.floats(0, 1e9),
+    serial=st.floats(0, 100),
+    workers=st.integers(1, 2000),
+)
+def test_more_workers_never_promise_more_than_they_are(seconds, tasks, sent, serial, workers):
+    work = Work("", (Stage("tiles", seconds, tasks, result_bytes=sent), Stage("rest", serial)))
+    rates = Rates()
+    alone, together = elapsed(work, 1, rates), elapsed(work, workers, rates)
+    assert together.seconds <= alone.seconds * (1 + 1e-9)
+    assert work.seconds <= workers * together.seconds * (1 + 1e-9)
+    assert all(loss >= -1e-9 * together.seconds for loss in together.losses.values())
+    lost = sum(together.losses.values())
+    assert together.seconds == pytest.approx(work.seconds / workers + lost)
+
+
+def test_forecasts_of_a_selection():
+    sizes = Sizes(10_000, 200, 30, 1000, 4096, 2_000_000, bits=False, item_bytes=4)
+    pairs = Method(method="laplacian", label="lap", params={"n_neighbors": 5})
+    found = forecasts("data", pairs, sizes, Rates())
+    assert [(f.n_samples, f.workers) for f in found] == [
+        (n, w) for n in (10**6, 10**8) for w in (16, 128, 1024)
+    ]
+    assert all(0 < f.efficiency <= 1 for f in found)
+    assert found[0].efficiency > 0.9  # all pairs of rows: much to do, little to send
+    scan = Method(method="variance", label="var", params={})
+    assert forecasts("data", scan, sizes, Rates())[2].bottleneck != NONE

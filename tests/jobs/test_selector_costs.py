@@ -1,0 +1,112 @@
+"""Costs and memory of selectors: there for each of them, and growing as the methods do."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlfs_dask import registry
+from mlfs_dask.jobs.calibrate import CASES, cost_of, planted
+from mlfs_dask.jobs.options import full_params
+from mlfs_dask.jobs.row_shape import Shape
+from mlfs_dask.jobs.selector_costs import COSTS
+from mlfs_dask.jobs.selector_memory import MEMORY, kept_tiles, tile_in_hand
+
+SELECTORS = sorted(COSTS)
+DENSE = Shape(
+    n=20_000,
+    d=300,
+    q=10,
+    u=200,
+    per_row=300,
+    carried=3.0,
+    sparse=False,
+    bits=False,
+    item_bytes=8,
+    tile=4096,
+    all_rows=20_000,
+)
+SPARSE = replace(DENSE, d=5000, per_row=100, sparse=True, item_bytes=12)
+
+
+def params(name, **given):
+    return full_params("selectors", name, given)
+
+
+def test_every_selector_of_the_package_has_a_cost_and_a_memory():
+    names = set(registry.names("selectors"))
+    assert names >= set(COSTS)
+    assert set(COSTS) == set(MEMORY)
+    own = {n for n in names if registry.load("selectors", n).__module__.startswith("mlfs_dask.")}
+    assert own == set(COSTS)
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("shape", [DENSE, SPARSE], ids=["dense", "sparse"])
+def test_time_grows_as_the_method_does(name, shape):
+    more = replace(shape, n=4 * shape.n, all_rows=4 * shape.all_rows)
+    seconds = [COSTS[name](s, params(name)).seconds for s in (shape, more)]
+    growth = seconds[1] / seconds[0]
+    by_pairs = name in (
+        *("laplacian", "mlrelieff", "relief-wrapper", "nrs-cost", "nrs-stream", "ofs-a3m"),
+    )
+    assert (8 < growth < 16.5) if by_pairs else (1 <= growth < 4.5)
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@given(
+    n=st.integers(1, 10**7),
+    d=st.integers(1, 50_000),
+    q=st.integers(1, 1000),
+    sparse=st.booleans(),
+    bits=st.booleans(),
+    share=st.floats(0.01, 1.0),
+)
+def test_numbers_are_of_this_world(name, n, d, q, sparse, bits, share):
+    shape = Shape(
+        n=n,
+        d=d,
+        q=q,
+        u=min(n, 2**q, 20_000),
+        per_row=max(1.0, d / 20) if sparse else d,
+        carried=min(q, 3.0),
+        sparse=sparse,
+        bits=bits,
+        item_bytes=5 if sparse else 8,
+        tile=4096,
+        all_rows=n,
+    )
+    work = COSTS[name](shape, params(name))
+    assert 0 < work.seconds < float("inf")
+    assert all(stage.seconds >= 0 and stage.result_bytes >= 0 for stage in work.stages)
+    assert 0 <= work.serial_seconds <= work.seconds
+    room = MEMORY[name](shape, params(name), share)
+    assert min(room.held, room.task, room.result) >= 0
+    assert room.bytes(1) <= room.bytes(2) <= room.bytes(8)
+    assert kept_tiles(shape, share) <= kept_tiles(shape, 1.0)
+    assert tile_in_hand(shape) > 0
+
+
+def test_memory_of_a_pass_grows_by_what_is_known_of_rows_alone():
+    """Labels, their sets and weights; not what is in the rows."""
+    more = replace(DENSE, n=10**7, all_rows=10**7)
+    wider = replace(more, d=2 * DENSE.d, per_row=2 * DENSE.per_row)
+    for name in ("variance", "chi2", "mutual-info", "mllap", "mddm", "spec"):
+        few, many, wide = (
+            MEMORY[name](s, params(name), 1.0).bytes(1) for s in (DENSE, more, wider)
+        )
+        assert many - few < 100 * 10**7
+        assert wide - many < 0.2 * many
+
+
+def test_calibration_takes_every_road():
+    roads = set()
+    for case in CASES:
+        small = replace(case, n=60, d=40)
+        roads.add(cost_of(small, *planted(small)).road)
+    shapes = [DENSE, SPARSE, replace(SPARSE, bits=True), replace(DENSE, bits=True)]
+    wanted = {COSTS[name](shape, params(name)).road for name in COSTS for shape in shapes}
+    assert wanted <= roads
+    bases = {"logistic", "tree", "c45", "knn", "svm-rbf", "naive-bayes"}
+    assert {f"models of {base}" for base in bases} <= roads
