@@ -33,7 +33,8 @@ def in_memory(dataset):
     return dataset.X[:], dataset.Y
 
 
-def _jaccard(A, B):
+def jaccard(A, B):
+    """Similarities of label sets; two empty ones are the same."""
     inter = A @ B.T
     union = A.sum(axis=1)[:, None] + B.sum(axis=1)[None, :] - inter
     return np.where(union > 0, inter / np.maximum(union, 1), 1.0)
@@ -43,7 +44,7 @@ def spec_collapsed(dataset):
     """Scores phi1 for Jaccard by summing X per distinct label set, from the opened store."""
     X, Y = in_memory(dataset)
     sets, codes, counts = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
-    S = _jaccard(*2 * (sets.astype(np.float64),))
+    S = jaccard(*2 * (sets.astype(np.float64),))
     degree = S @ counts
     if sp.issparse(X):
         X = X.astype(np.float64)
@@ -70,7 +71,7 @@ def spec_blockwise(dataset, block=2048):
         degree = np.zeros(len(X[rows]))
         for other in range(0, len(X), block):
             columns = slice(other, other + block)
-            S = _jaccard(labels[rows], labels[columns])
+            S = jaccard(labels[rows], labels[columns])
             degree += S.sum(axis=1)
             cross += np.einsum("if,if->f", X[rows], S @ X[columns])
         square += (X[rows] ** 2).T @ degree

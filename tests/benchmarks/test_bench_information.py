@@ -11,7 +11,7 @@ from benchmarks import peers
 from benchmarks.side_by_side import SideBySide, at_most
 
 
-def pmu_by_hand(dataset):
+def pmu_by_hand(dataset, limit=None):
     """Order of PMU on 0/1 features: a sparse product and tables of logarithms for each choice."""
     X, Y = peers.in_memory(dataset)
     X = sp.csr_matrix(X).astype(bool).astype(np.int64)
@@ -49,7 +49,7 @@ def pmu_by_hand(dataset):
         merit -= interactions(rows, pairs[1 + k], label_cells[k], labels[k])[:, k + 1 :].sum(axis=1)
     merit[(counts[:, 0] == 0) | (counts[:, 0] == n)] = -np.inf
     order = []
-    for _ in range(int(np.isfinite(merit).sum())):
+    for _ in range(limit or int(np.isfinite(merit).sum())):
         near = np.flatnonzero(merit >= merit.max() - 1e-9 * abs(merit.max()))
         s = int(near[0])
         order.append(s)
