@@ -151,7 +151,8 @@ def test_the_time_of_a_search_follows_the_pairs_of_rows():
     assert 3 < estimate.seconds(job, unit, more_rows) / first < 4.5
     wide = replace(sizes, n_features=200, cells=4_000_000)
     assert estimate.seconds(job, unit, wide) < 1.5 * first
-    assert estimate.task_bytes(job, unit, more_rows) > estimate.task_bytes(job, unit, sizes)
+    bytes_of = [estimate.memory_bytes(job, unit, s, 1, None) for s in (sizes, more_rows)]
+    assert bytes_of[0] < bytes_of[1]
     summed = read_job(PATH, ("select.0.aggregate=sum",))
     assert estimate.seconds(summed, unit, sizes) > 100 * first
 
