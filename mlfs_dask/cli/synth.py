@@ -58,7 +58,9 @@ def synth(
     """Make a store of data with a planted truth, of any size, or of the shape of a known set.
 
     DEST is a path, an address or a name. All features that are neither relevant nor copies are
-    noise; the attribute truth of the store says which are which.
+    noise; the attribute truth of the store says which are which. Values are from 0 to 1, rows are
+    made block by block, and --seed decides all of them. With --label-sets the labels come from so
+    many label sets, each of which occurs.
 
     --like tmc2007 makes the whole of tmc2007 (28,596 samples, 49,060 words) from a tmc2007.mat that
     holds its labels, its most frequent words and the document frequency of all words: labels,
@@ -69,6 +71,7 @@ def synth(
     Example:
       mlfs data synth quickstart
       mlfs data synth large -n 1000000 -d 1000 --sparse --density 0.02 --dtype uint8
+      mlfs data synth wide -n 1000000 -d 200 -q 30 --label-sets 1000
       mlfs data synth --like tmc2007 --source tmc2007.mat
     """
     from mlfs_dask.storage.ingest import StoreOptions

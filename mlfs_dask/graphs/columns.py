@@ -79,10 +79,10 @@ class Columns:
 
         Returns
         -------
-        ndarray of uint8 or float64, C-contiguous, and int
+        ndarray of uint8, float32 or float64, C-contiguous, and int
         """
         if self.as_stored:
-            if block.dtype in (np.uint8, np.float64):
+            if block.dtype in (np.uint8, np.float32, np.float64):
                 return np.ascontiguousarray(block), start
             return np.ascontiguousarray(block[:, start:stop], dtype=np.float64), 0
         return self.dense(block, np.arange(start, stop)), 0

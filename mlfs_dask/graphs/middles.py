@@ -17,9 +17,9 @@ from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import TileTask, TileTasks, tile_tasks
-from mlfs_dask.kernels.brackets import count_inside, take_inside, two_values
+from mlfs_dask.kernels.brackets import take_inside, two_values
 
-MANY_TILES: Final = 16
+MANY_TILES: Final = 4
 """With fewer tiles a sample is not worth its while."""
 _SAMPLED_ROWS: Final = 1024  # of each tile of the sample
 _DEVIATIONS: Final = 4.0  # of the sample's share below the middle, on either side
@@ -160,11 +160,10 @@ def _compare_tile(
     [block] = task.load()
     below, inside = np.zeros((2, len(which)), dtype=np.int64)
     two_valued = np.ones(len(which), dtype=bool)
-    count_inside(block, which, bounds.low, bounds.high, below, inside)
+    out = np.empty((len(which), len(block) // _MOST_INSIDE + 1))
+    take_inside(block, which, bounds.low, bounds.high, below, inside, out)
     two_values(block, which, bounds.least, bounds.most, two_valued)
-    fits = inside * _MOST_INSIDE <= len(block)
-    ends = np.cumsum(np.where(fits, inside, 0))
-    place = np.where(fits, ends - inside, -1)
-    values = np.empty(int(ends[-1]) if len(ends) else 0)
-    take_inside(block, which, bounds.low, bounds.high, place, values)
-    return below, two_valued, fits, ends, values
+    fits = inside <= out.shape[1]
+    kept = np.where(fits, inside, 0)
+    values = out[np.arange(out.shape[1]) < kept[:, None]]
+    return below, two_valued, fits, np.cumsum(kept), values

@@ -33,7 +33,7 @@ __all__ = ["DEFAULT_TILE", "MissingCells", "Source", "TileItem", "as_source", "l
 
 DEFAULT_TILE = 4096
 # Tiles of stores kept decoded per process: folds of one job read the same tiles again and again.
-_CACHE_BYTES = 256 * 2**20
+_CACHE_BYTES = 2**30
 
 
 def load_block(item: TileItem) -> Block:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from mlfs_dask.graphs.groups import COLUMN_BLOCK
+from mlfs_dask.graphs.middles import MANY_TILES
 from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
 from mlfs_dask.jobs.workload import Stage, Work
 
@@ -56,11 +57,14 @@ def mddm(s: Shape, params: Params) -> Work:
 
 
 def bins(s: Shape) -> tuple[Stage, ...]:
-    """Columns that are no bits are cut in the middle, digit by digit."""
+    """Columns that are no bits are cut in the middle: after a sample, or digit by digit."""
     if s.bits:
         return ()
     if s.sparse:
         return (passes(s, "sides", 4.0),)
+    if s.tiles >= MANY_TILES:
+        between = 0.4 * s.d * s.n / s.tiles
+        return (passes(s, "middles", 4.0, times=1.1, result=between),)
     return (passes(s, "digits", 6.0, times=8.0, result=2048.0 * s.d),)
 
 

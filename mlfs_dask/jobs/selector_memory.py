@@ -88,7 +88,7 @@ def kept_tiles(s: Shape, share: float) -> float:
     share
         Of what is kept with ample memory.
     """
-    limit = 256 * MIB * share
+    limit = 1024 * MIB * share
     return 0.0 if s.tile_bytes > limit / 4 else min(s.stored_bytes, limit)
 
 
@@ -121,7 +121,9 @@ def counts(s: Shape, params: Params, share: float) -> Room:
     task = 40.0 * cells if s.sparse else table + cells / 4
     digits = 0.0 if s.bits else 2048.0 * min(s.d, 1024)
     result = min(table, 16.0 * cells * (1 + s.carried)) if s.sparse else table
-    return columns(s, params, share) | Room(2.2 * table, task, max(result, digits), s.tiles)
+    fetched = 0.0 if s.bits or s.sparse else min(0.4 * s.n * s.d, 128.0 * MIB)
+    held = max(2.2 * table, fetched)
+    return columns(s, params, share) | Room(held, task, max(result, digits), s.tiles)
 
 
 def information(s: Shape, params: Params, share: float) -> Room:

@@ -9,15 +9,16 @@ from mlfs_dask.kernels._jit import jit
 
 
 @jit
-def count_inside(
+def take_inside(
     X: AnyArray,
     which: IntArray,
     low: FloatArray,
     high: FloatArray,
     below: IntArray,
     inside: IntArray,
+    out: FloatArray,
 ) -> None:
-    """Count values below the lower bound, and from the lower to the upper one.
+    """Count values below the lower bound, and fetch those from the lower to the upper one.
 
     Parameters
     ----------
@@ -27,41 +28,18 @@ def count_inside(
     low, high : ndarray of float64, shape (n_columns,)
         Bounds.
     below, inside : ndarray of int64, shape (n_columns,), changed
+    out : ndarray of float64, shape (n_columns, n_places), changed
+        Values of each column as far as there are places.
     """
     for i in range(len(X)):
         row = X[i]
         for c in range(len(which)):
             value = np.float64(row[which[c]])
             below[c] += value < low[c]
-            inside[c] += (value >= low[c]) & (value <= high[c])
-
-
-@jit
-def take_inside(
-    X: AnyArray,
-    which: IntArray,
-    low: FloatArray,
-    high: FloatArray,
-    place: IntArray,
-    out: FloatArray,
-) -> None:
-    """Write the values from the lower to the upper bound, each column from a place of its own.
-
-    Parameters
-    ----------
-    X, which, low, high
-        As in :func:`count_inside`.
-    place : ndarray of int64, shape (n_columns,), changed
-        Where the next value of a column goes; negative: nowhere.
-    out : ndarray of float64, changed
-    """
-    for i in range(len(X)):
-        row = X[i]
-        for c in range(len(which)):
-            value = np.float64(row[which[c]])
-            if place[c] >= 0 and low[c] <= value <= high[c]:
-                out[place[c]] = value
-                place[c] += 1
+            if low[c] <= value <= high[c]:
+                if inside[c] < out.shape[1]:
+                    out[c, inside[c]] = value
+                inside[c] += 1
 
 
 @jit
@@ -73,7 +51,7 @@ def two_values(
     Parameters
     ----------
     X, which
-        As in :func:`count_inside`.
+        As in :func:`take_inside`.
     low, high : ndarray of float64, shape (n_columns,)
         Extremes of each column.
     two_valued : ndarray of bool, shape (n_columns,), changed

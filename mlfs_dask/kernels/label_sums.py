@@ -13,13 +13,16 @@ import numpy as np
 from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.kernels._jit import inline, jit
 from mlfs_dask.kernels.exactsum import Cuts
+from mlfs_dask.kernels.labelsets import find_label_sets
 
 _HALVES = 2.0**27 + 1.0  # a product with it parts 53 digits in two
 
 
-@jit
 def add_dense(X: AnyArray, start: int, Y: ByteArray, places: Cuts, sums: FloatArray) -> None:
     """Add dense rows to the sums of their labels.
+
+    Rows of the same labels are added up first, and then once to each label: no sum is rounded, so
+    the order does not matter.
 
     Parameters
     ----------
@@ -32,21 +35,44 @@ def add_dense(X: AnyArray, start: int, Y: ByteArray, places: Cuts, sums: FloatAr
     sums : ndarray of float64, shape (2, n_labels + 1, n_columns), changed
         Heads and tails of the sums over the rows of each label, then over all.
     """
+    sets = find_label_sets(Y)
+    order = np.argsort(sets.codes, kind="stable")
+    _add_sets(X, start, Y, order, np.cumsum(sets.counts), places, sums)
+
+
+@jit
+def _add_sets(
+    X: AnyArray,
+    start: int,
+    Y: ByteArray,
+    order: IntArray,
+    ends: IntArray,
+    places: Cuts,
+    sums: FloatArray,
+) -> None:
+    """Add rows in an order that has those of the same labels together, up to each of the ends."""
     head, tail = places.head, places.tail
     width, last = len(head), Y.shape[1]
     tops, rests = np.empty(width), np.empty(width)
-    for i in range(len(X)):
-        row = X[i, start : start + width]
-        for j in range(width):
-            term = np.float64(row[j])
-            tops[j] = (term + head[j]) - head[j]
-            rests[j] = ((term - tops[j]) + tail[j]) - tail[j]
+    first = 0
+    for end in ends:
+        tops[:] = 0.0
+        rests[:] = 0.0
+        for position in range(first, end):
+            row = X[order[position], start : start + width]
+            for j in range(width):
+                term = np.float64(row[j])
+                top = (term + head[j]) - head[j]
+                tops[j] += top
+                rests[j] += ((term - top) + tail[j]) - tail[j]
+        labels = Y[order[first]]
         for label in range(last + 1):
-            if label == last or Y[i, label]:
+            if label == last or labels[label]:
                 heads, tails = sums[0, label], sums[1, label]
                 for j in range(width):
                     heads[j] += tops[j]
                     tails[j] += rests[j]
+        first = end
 
 
 @jit

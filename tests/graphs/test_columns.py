@@ -23,7 +23,7 @@ def test_plain_features_are_columns_as_stored(dtype):
     assert columns.shift.tolist() == [0, 1, 2, 3]
     cut, begin = columns.cut(source.block(1), 1, 3)
     assert cut.flags.c_contiguous
-    assert cut.dtype in (np.uint8, np.float64)
+    assert cut.dtype in (np.uint8, np.float32, np.float64)
     assert cut[:, begin : begin + 2].tolist() == X[4:, 1:3].tolist()
 
 
