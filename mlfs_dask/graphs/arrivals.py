@@ -107,7 +107,9 @@ def make_column(
         raise InputError(
             f"squared distances leave the range of float64: {name} has values from "
             f"{levels[0]:.3g} to {levels[-1]:.3g}",
-            hint='Scale the features: normalize = "minmax", or units of ordinary size.',
+            hint="Give the features units of ordinary size."
+            if scaling == "std"
+            else 'Scale the features: normalize = "minmax", or units of ordinary size.',
         )
     return Column(scaled, codes)
 
@@ -231,6 +233,19 @@ class Arrivals:
             found.update((feature, self._made(feature)) for feature in part.tolist())
         return [found[feature] for feature in features]
 
+    def following(self, feature: int, most: int) -> list[int]:
+        """The features that arrive after one, as far as they are known.
+
+        Parameters
+        ----------
+        feature
+            Of the order.
+        most
+            No more than so many.
+        """
+        place = self._place[feature] + 1
+        return [int(each) for each in self._order[place : place + most]]
+
     def _made(self, feature: int) -> Column:
         names = self._source.feature_names
         return make_column(
@@ -243,8 +258,13 @@ class Arrivals:
     def _read(self, features: IntArray) -> None:
         if len(features) == 0:
             return
-        tiles = self._executor.map(_tile_columns, self._source.items(), features)
-        stacked = np.concatenate(list(tiles), axis=1)
+        self._held = {}  # the old ones go before the new ones come
+        place = 0
+        for part in self._executor.map(_tile_columns, self._source.items(), features):
+            if place == 0:
+                stacked = np.empty((len(features), self._source.n_samples), dtype=part.dtype)
+            stacked[:, place : place + part.shape[1]] = part
+            place += part.shape[1]
         self._held = dict(zip(features.tolist(), stacked, strict=True))
 
 

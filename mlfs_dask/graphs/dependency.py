@@ -17,15 +17,19 @@ anew     all rows, distances made for this one question
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mlfs_dask._typing import AnyArray, FloatArray, IntArray
+from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.graphs.arrivals import Column, pack, values_of
 from mlfs_dask.graphs.executor import Executor, InProcess
 from mlfs_dask.graphs.gap_tasks import Block, Columns, Surroundings, measure_block
 from mlfs_dask.graphs.kept_distances import (
+    BITS,
     KeptDistances,
+    Span,
     add_tallies,
     at_hand,
     despite_losses,
@@ -44,14 +48,17 @@ from mlfs_dask.kernels.gap_counts import (
 )
 from mlfs_dask.kernels.gap_levels import GapRule
 from mlfs_dask.kernels.gap_line import LABELS, line_stretches, tally_line, tally_line_classes
+from mlfs_dask.kernels.gap_measure import Candidates
 from mlfs_dask.kernels.points import first_rows, refine
 
 _WHAT = {"hard": HARD, "soft": SOFT, "classes": CLASSES}
 # Pairs that are looked at in this process, since starting tasks takes longer.
 _SMALL = 2**19
 _TASKS_TAKE = 16  # times as long on a cluster
-# Kept distances cost about as much to look at as this many features or bytes take to compare.
+# Kept distances cost about as much to look at as this many features take to compare, and twice as
+# many bytes.
 _LOOK_COST = 4
+_ONE: Final[list[Span]] = [(0, 1)]
 
 
 class Dependency:
@@ -135,27 +142,46 @@ class Dependency:
             return self.of([column])
         return self._value(self._on_line(column))
 
-    def joined(self, candidates: Sequence[Column]) -> list[float]:
+    @property
+    def ahead(self) -> int:
+        """How many features more than one may join at once in what is asked of `joined`."""
+        if not self.members:
+            return 0
+        if self._point is None:
+            return self._kept.ahead
+        if self._is_small(self._n_points):
+            return 0
+        in_bits = all(column.is_bit for column in self.members)
+        return BITS - 1 - (len(self.members) % BITS if in_bits else 0)
+
+    def joined(self, columns: Sequence[Column], spans: Sequence[Span] | None = None) -> list[float]:
         """γ(S + {f}) of the set with each candidate.
 
         Parameters
         ----------
-        candidates
-            Each by itself.
+        columns
+            Of the candidates.
+        spans
+            Candidate c is ``columns[spans[c][0]:spans[c][1]]``: a feature, or up to `ahead` more
+            that join together. Default: each column by itself.
+
+        Returns
+        -------
+        list of float
+            One for each candidate.
         """
         if not self.members:
-            return [self.alone(each) for each in candidates]
-        found: dict[int, Tally] = {}
-        for c, column in enumerate(candidates):
-            if self._point is not None:
-                point, n_points = self._refined(self._point, self._n_points, column)
-                if self._few(n_points, [*self.members, column]):
-                    found[c] = self._at_points([*self.members, column], point, n_points)
-        left = [c for c in range(len(candidates)) if c not in found]
+            return [self.alone(each) for each in columns]
+        if spans is not None:
+            tallies = self._at_points(columns, spans) or self._kept.measure(columns, spans)
+            return [self._value(tally) for tally in tallies]
+        found = {c: self._at_points([column], _ONE) for c, column in enumerate(columns)}
+        left = [c for c, tallies in found.items() if not tallies]
         if left:
-            measured = self._kept.measure([candidates[c] for c in left])
-            found.update(zip(left, measured, strict=True))
-        return [self._value(found[c]) for c in range(len(candidates))]
+            every = [(c, c + 1) for c in range(len(left))]
+            measured = self._kept.measure([columns[c] for c in left], every)
+            found.update((c, [tally]) for c, tally in zip(left, measured, strict=True))
+        return [self._value(found[c][0]) for c in range(len(columns))]
 
     def of(self, columns: Sequence[Column]) -> float:
         """γ of any features, in the order in which their distances are summed.
@@ -165,10 +191,12 @@ class Dependency:
         columns
             At least one.
         """
+        around, rows = self._rows, None
         point, n_points = self._points_over(columns)
         if point is not None:
-            return self._value(self._at_points(columns, point, n_points))
-        return self._value(self._measure(columns, self._rows, None))
+            around, rows = self._at(point, n_points), first_rows(point, n_points)
+        [tally] = self._measure(columns[:-1], columns[-1:], _ONE, around, rows)
+        return self._value(tally)
 
     def _points(self, point: IntArray, size: IntArray) -> Points:
         """Where rows stand, and the labels there."""
@@ -204,39 +232,65 @@ class Dependency:
     def _few(self, n_points: int, columns: Sequence[Column]) -> bool:
         """Whether comparing points is less work than looking at the distances of all rows."""
         in_bits = all(column.is_bit for column in columns)
-        width = -(-len(columns) // 8) if in_bits else len(columns)
-        return n_points**2 * (width + _LOOK_COST) <= self._n**2 * _LOOK_COST
+        width = -(-len(columns) // BITS) if in_bits else len(columns)
+        look = _LOOK_COST / 2 if in_bits else _LOOK_COST
+        return n_points**2 * (width + look) <= self._n**2 * look
 
-    def _at_points(self, columns: Sequence[Column], point: IntArray, n_points: int) -> Tally:
-        points = self._points(point, np.bincount(point, minlength=n_points))
-        return self._measure(columns, self._around(points), first_rows(point, n_points))
+    def _is_small(self, n_points: int) -> bool:
+        """Whether comparing points takes less time than tasks."""
+        here = isinstance(self._executor, InProcess)
+        return n_points**2 <= _SMALL * (1 if here else _TASKS_TAKE)
+
+    def _at_points(self, columns: Sequence[Column], spans: Sequence[Span]) -> list[Tally]:
+        """The set with each candidate, if rows stand at few points over all of them; else empty.
+
+        Points that are told apart by the features of some candidates only are as good as one point.
+        """
+        if self._point is None:
+            return []
+        point, n_points = self._point, self._n_points
+        for column in columns:
+            point, n_points = self._refined(point, n_points, column)
+        if not self._few(n_points, [*self.members, *columns]):
+            return []
+        at = self._at(point, n_points)
+        return self._measure(self.members, columns, spans, at, first_rows(point, n_points))
+
+    def _at(self, point: IntArray, n_points: int) -> Surroundings:
+        return self._around(self._points(point, np.bincount(point, minlength=n_points)))
 
     def _measure(
-        self, columns: Sequence[Column], around: Surroundings, rows: IntArray | None
-    ) -> Tally:
+        self,
+        members: Sequence[Column],
+        columns: Sequence[Column],
+        spans: Sequence[Span],
+        around: Surroundings,
+        rows: IntArray | None,
+    ) -> list[Tally]:
         """Distances made for this one question, between some rows or all."""
         n = len(around.points.size)
         features: Columns
         pending: Columns
-        last: Columns
-        if all(column.is_bit for column in columns):
-            packed = pack(columns, self._n, rows)
-            features, last, pending = packed[:-1], packed[-1:], packed[:0]
-            dtype = np.dtype(np.min_scalar_type(len(columns) + 1))
+        made: ByteArray | Candidates
+        if all(column.is_bit for column in (*members, *columns)):
+            whole = len(members) - len(members) % BITS
+            rest = members[whole:]
+            each = (columns[first:last] for first, last in spans)
+            made = np.concatenate([pack([*rest, *added], self._n, rows) for added in each])
+            features, pending = pack(members[:whole], self._n, rows), pack([], self._n, rows)
+            dtype = np.dtype(np.min_scalar_type(len(members) + len(columns) + 1))
         else:
-            features = values_of(columns[:-1], self._n, rows)
-            last, pending = values_of(columns[-1:], self._n, rows), values_of([], self._n, rows)
+            own = values_of(columns, self._n, rows)
+            made = Candidates(own, np.array(spans, dtype=np.int64))
+            features, pending = values_of(members, self._n, rows), values_of([], self._n, rows)
             dtype = np.dtype(np.float64)
-        here = isinstance(self._executor, InProcess)
-        small = n**2 <= _SMALL * (1 if here else _TASKS_TAKE)
-        executor = InProcess(1) if small else self._executor
-        blocks = [Block(*span) for span in row_blocks(n, n * dtype.itemsize, executor.n_workers)]
+        executor = InProcess(1) if self._is_small(n) else self._executor
+        blocks = [Block(*span) for span in row_blocks(n, n * dtype.itemsize, executor)]
 
-        def ask() -> Tally:
-            parts = (around, features, pending, last)
+        def ask() -> list[Tally]:
+            parts = (around, features, pending, made)
             common = [at_hand(executor, part, len(blocks)) for part in parts]
-            [tally] = add_tallies(executor.map(measure_block, blocks, *common, dtype))
-            return tally
+            return add_tallies(executor.map(measure_block, blocks, *common, dtype))
 
         return despite_losses(ask, lambda: None)
 
@@ -246,18 +300,35 @@ class Dependency:
         codes, n_levels = column.codes.astype(np.int64), len(column.levels)
         size = np.bincount(codes, minlength=n_levels)
         stretches = line_stretches(column.levels, size, self._rule)
+        two = self._what == HARD and n_levels == 2
+        with_labels = self._on_two_levels(column) if two else None
         if self._what == CLASSES:
             order = np.lexsort((codes, self._labels))
             tally_line_classes(stretches, codes, self._labels, order, self._places, tally)
             return tally
         for start in range(0, n_labels, LABELS):
             cut = slice(start, start + LABELS)
-            labels = np.ascontiguousarray(self._labels[:, cut], dtype=np.uint8)
-            having = point_counts(labels, codes, n_levels)
+            if with_labels is None:
+                labels = np.ascontiguousarray(self._labels[:, cut], dtype=np.uint8)
+                having = point_counts(labels, codes, n_levels)
+            else:
+                having = np.ascontiguousarray(with_labels[:, cut])
             places = Cuts(self._places.head[cut], self._places.tail[cut])
             part = Tally(tally.pure[cut], tally.shares[:, cut])
             tally_line(self._what, stretches, size, having, places, part)
         return tally
+
+    def _on_two_levels(self, column: Column) -> NDArray[np.int32]:
+        """As `point_counts`, 64 rows at a time."""
+        labels = self._rows.points.some
+        upper = np.zeros(8 * len(labels), dtype=np.uint8)
+        packed = np.packbits(column.codes, bitorder="little")
+        upper[: len(packed)] = packed
+        above = labels & upper.view("<u8")[:, None]
+        having = np.empty((2, labels.shape[1]), dtype=np.int32)
+        having[1] = np.bitwise_count(above).sum(axis=0)
+        having[0] = np.bitwise_count(labels).sum(axis=0) - having[1]
+        return having
 
     def _value(self, tally: Tally) -> float:
         """The dependency, weighted over the labels in order."""

@@ -17,15 +17,17 @@ import numpy as np
 
 from mlfs_dask._typing import AnyArray, ByteArray
 from mlfs_dask.graphs.neighbor_tasks import frozen, sealed
-from mlfs_dask.kernels.bits import add_byte, distances_packed
+from mlfs_dask.kernels.bits import distances_packed
 from mlfs_dask.kernels.exactsum import Cuts
 from mlfs_dask.kernels.gap_counts import Points, Tally, make_counter
 from mlfs_dask.kernels.gap_levels import GapRule, row_buffer
 from mlfs_dask.kernels.gap_measure import (
     GROUP,
+    Candidates,
     Distances,
     Features,
     Look,
+    add_byte_to_block,
     add_to_block,
     measure_packed,
     measure_values,
@@ -88,7 +90,7 @@ def measure_block(
     around: Surroundings,
     features: Columns | None,
     pending: Columns,
-    candidates: Columns,
+    candidates: ByteArray | Candidates,
     dtype: Any,
 ) -> Tally:
     """Tally the neighbourhoods of a block's rows for each candidate.
@@ -104,7 +106,7 @@ def measure_block(
     pending
         Those that kept distances lack; none in bytes, where the candidates hold them.
     candidates
-        Each by itself.
+        Each by itself: bytes, or columns of values.
     dtype
         Of distances.
 
@@ -124,10 +126,11 @@ def measure_block(
     )
     distances, span = Distances(frozen(kept), made), (block.first, block.last)
     given: Any = features if block.totals is None else pending
-    n = len(candidates.values) if isinstance(candidates, Features) else len(candidates)
+    n = len(candidates.spans) if isinstance(candidates, Candidates) else len(candidates)
     tallies = Tally(np.zeros((n, n_labels), dtype=np.int64), np.zeros((n, 2, n_labels)))
-    if isinstance(candidates, Features):
-        measure_values(distances, sealed(given), sealed(candidates), span, look, tallies)
+    if isinstance(candidates, Candidates):
+        own = Candidates(sealed(candidates.features), frozen(candidates.spans))
+        measure_values(distances, sealed(given), own, span, look, tallies)
     else:
         measure_packed(distances, frozen(given), frozen(candidates), span, look, tallies)
     return tallies
@@ -175,11 +178,12 @@ def extend_block(block: Block, pending: Columns) -> AnyArray:
     ndarray, shape (last - first, n_points)
     """
     assert block.totals is not None
-    totals = np.array(block.totals)
     if isinstance(pending, Features):
+        totals = np.array(block.totals)
         add_to_block(sealed(pending), block.first, totals)
         return totals
+    before, totals = frozen(block.totals), np.empty_like(block.totals)
     for column in frozen(pending):
-        for i, total in enumerate(totals):
-            add_byte(total, column, column[block.first + i])
+        add_byte_to_block(before, column, block.first, totals)
+        before = frozen(totals)
     return totals

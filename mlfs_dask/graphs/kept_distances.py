@@ -7,7 +7,8 @@ whenever they are looked at. The set grows one feature at a time::
     features   f1 f2 ... f16 | f17 f18         kept distances cover whole bytes of 0/1 features, or
                covered       | pending         all but the last few columns of values
 
-so that most features cost one read of the distances and no write. A set that is not the old one
+so that most features cost one read of the distances and no write. Looking at a candidate takes no
+longer than reading them, so several are looked at in one reading. A set that is not the old one
 with features added is kept anew, in its order: nothing is ever subtracted.
 """
 
@@ -16,13 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from mlfs_dask._typing import ByteArray
 from mlfs_dask.graphs.arrivals import Column, pack, values_of
 from mlfs_dask.graphs.budget import room
-from mlfs_dask.graphs.executor import Executor
+from mlfs_dask.graphs.executor import Executor, InProcess
 from mlfs_dask.graphs.gap_tasks import (
     Block,
     Columns,
@@ -32,18 +34,21 @@ from mlfs_dask.graphs.gap_tasks import (
     measure_block,
 )
 from mlfs_dask.kernels.gap_counts import Tally
-from mlfs_dask.kernels.gap_measure import GROUP
+from mlfs_dask.kernels.gap_measure import GROUP, Candidates
 
 KEPT_BYTES = 2**30
 """What kept distances may take of each worker."""
 _BLOCK_BYTES = 256 * 2**20
+_THREAD_BLOCK_BYTES = 64 * 2**20  # a block that grows is there twice, and threads cost no message
 _SENT_BYTES = 2**20  # go with the tasks sooner than a worker is asked to hold them
 _PENDING = 3  # columns of values that are added anew each time before they are kept
 _CACHE_BYTES = 8 * 2**20  # distances that are as quickly written as read
-_BITS = 8
+BITS = 8
+"""0/1 features in a byte."""
 _LOSSES = 3  # that one question outlives
 
 T = TypeVar("T")
+Span: TypeAlias = tuple[int, int]
 
 
 class KeptDistances:
@@ -92,31 +97,47 @@ class KeptDistances:
         if self._integral:
             self._ones += column.codes
 
-    def measure(self, candidates: Sequence[Column]) -> list[Tally]:
+    @property
+    def ahead(self) -> int:
+        """How many features a candidate may have besides its first one.
+
+        None where distances are looked at in no time. Of 0/1 features those that a byte has bits
+        for, together with those of the set that are in no whole byte.
+        """
+        if self._n**2 * self._type().itemsize <= _CACHE_BYTES:
+            return 0
+        return BITS - 1 - len(self._columns) % BITS if self._integral else BITS - 1
+
+    def measure(self, columns: Sequence[Column], spans: Sequence[Span]) -> list[Tally]:
         """Tally all neighbourhoods over the set with each candidate.
 
         Parameters
         ----------
-        candidates
-            Each by itself.
+        columns
+            Of all candidates.
+        spans
+            Candidate c is ``columns[spans[c][0]:spans[c][1]]``, one feature or up to `ahead` more.
 
         Returns
         -------
         list of Tally
             One for each.
         """
-        return despite_losses(lambda: self._measured(candidates), self._begin_again)
+        return despite_losses(lambda: self._measured(columns, spans), self._begin_again)
 
-    def _measured(self, candidates: Sequence[Column]) -> list[Tally]:
+    def _measured(self, columns: Sequence[Column], spans: Sequence[Span]) -> list[Tally]:
         self._bring_up()
-        forms = [self._integral and each.is_bit for each in candidates]
+        forms = [
+            self._integral and all(each.is_bit for each in columns[first:last])
+            for first, last in spans
+        ]
         found: dict[int, Tally] = {}
         for in_bits in (True, False):
             which = [c for c, form in enumerate(forms) if form == in_bits]
             if which:
-                measured = self._measure([candidates[c] for c in which], in_bits=in_bits)
+                measured = self._measure(columns, [spans[c] for c in which], in_bits=in_bits)
                 found.update(zip(which, measured, strict=True))
-        return [found[c] for c in range(len(candidates))]
+        return [found[c] for c in range(len(spans))]
 
     def _begin_again(self) -> None:
         """Share and keep everything anew: workers took some of it with them."""
@@ -138,7 +159,7 @@ class KeptDistances:
         whole = self._covers()
         if self._kept is None:
             self._dtype, self._covered = dtype, whole
-            self._blocks = row_blocks(self._n, self._n * dtype.itemsize, self._executor.n_workers)
+            self._blocks = row_blocks(self._n, self._n * dtype.itemsize, self._executor)
             limit = room(KEPT_BYTES, self._executor) * self._executor.n_workers
             sizes = np.cumsum([self._n * dtype.itemsize * (b - a) for a, b in self._blocks])
             n_kept = int(np.searchsorted(sizes, limit, side="right"))
@@ -160,7 +181,7 @@ class KeptDistances:
         """How many features distances should cover."""
         n = len(self._columns)
         if self._integral:
-            return n - n % _BITS
+            return n - n % BITS
         most = _PENDING if self._n**2 * self._dtype.itemsize > _CACHE_BYTES else 0
         pending = n - self._covered
         return n if self._kept is None or pending > most else self._covered
@@ -169,22 +190,26 @@ class KeptDistances:
         """Smallest type of distances to which a byte of features can be added."""
         if not self._integral:
             return np.dtype(np.float64)
-        most = min(len(self._columns), 2 * int(self._ones.max(initial=0))) + _BITS
+        most = min(len(self._columns), 2 * int(self._ones.max(initial=0))) + BITS
         return np.dtype(np.min_scalar_type(most + 1))
 
     def _features(self, begin: int, end: int) -> Columns:
         columns = self._columns[begin:end]
         return pack(columns, self._n) if self._integral else values_of(columns, self._n)
 
-    def _measure(self, candidates: list[Column], *, in_bits: bool) -> list[Tally]:
+    def _measure(
+        self, columns: Sequence[Column], spans: list[Span], *, in_bits: bool
+    ) -> list[Tally]:
         assert self._kept is not None
         rest = self._columns[self._covered :]
-        made: Columns
+        made: ByteArray | Candidates
         if in_bits:
-            made = np.concatenate([pack([*rest, each], self._n) for each in candidates])
+            each = (columns[first:last] for first, last in spans)
+            made = np.concatenate([pack([*rest, *added], self._n) for added in each])
             pending: Columns = pack([], self._n)
         else:
-            made, pending = values_of(candidates, self._n), values_of(rest, self._n)
+            made = Candidates(values_of(columns, self._n), np.array(spans, dtype=np.int64))
+            pending = values_of(rest, self._n)
         blocks = [Block(*span) for span in self._blocks]
         for b, kept in enumerate(self._kept):
             blocks[b] = replace(blocks[b], dependency=kept)
@@ -204,7 +229,7 @@ class KeptDistances:
         return self._shared[1]
 
 
-def at_hand(executor: Executor, value: Columns | Surroundings, n_tasks: int) -> Any:
+def at_hand(executor: Executor, value: Columns | Candidates | Surroundings, n_tasks: int) -> Any:
     """A value as an argument of tasks: itself if that is little to send, else shared.
 
     Parameters
@@ -244,7 +269,7 @@ def despite_losses(ask: Callable[[], T], begin_again: Callable[[], object]) -> T
     return ask()
 
 
-def row_blocks(n: int, row_bytes: int, n_workers: int) -> list[tuple[int, int]]:
+def row_blocks(n: int, row_bytes: int, executor: Executor) -> list[tuple[int, int]]:
     """Cut rows into blocks for tasks.
 
     Parameters
@@ -253,15 +278,17 @@ def row_blocks(n: int, row_bytes: int, n_workers: int) -> list[tuple[int, int]]:
         Rows.
     row_bytes
         Of the distances from one of them.
-    n_workers
-        Each gets as many blocks as the others.
+    executor
+        Of the tasks; each of its workers gets as many blocks as the others.
 
     Examples
     --------
-    >>> row_blocks(40, 40, 2)
+    >>> row_blocks(40, 40, InProcess(2))
     [(0, 24), (24, 40)]
     """
-    rounds = max(1, -(-n * row_bytes // (n_workers * _BLOCK_BYTES)))
+    most = _THREAD_BLOCK_BYTES if isinstance(executor, InProcess) else _BLOCK_BYTES
+    n_workers = executor.n_workers
+    rounds = max(1, -(-n * row_bytes // (n_workers * most)))
     rows = -(-n // (n_workers * rounds * GROUP)) * GROUP
     return [(first, min(first + rows, n)) for first in range(0, n, rows)]
 

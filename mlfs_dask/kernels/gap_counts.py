@@ -169,6 +169,8 @@ def _count_pure(
             mask = lanes_at_most(total, start, level) & first_lanes(n - LANES * b)
             if count_ones(mask) > _FEW:
                 _add_block(some[b], every[b], mask, present, absent)
+                if _all_mixed(present, absent, len(pure)):
+                    break  # as around each of many equal rows
                 continue
             while mask:
                 j = LANES * b + np.int64(lowest_bit(mask))
@@ -193,6 +195,16 @@ def _add_block(
             present[k // LANES] |= bit
         if mask & ~every[k]:
             absent[k // LANES] |= bit
+
+
+@jit
+def _all_mixed(present: LabelWords, absent: LabelWords, n_labels: int) -> bool:
+    """Whether further neighbours can't change anything."""
+    for w in range(len(present)):
+        left = n_labels - LANES * w
+        if present[w] & absent[w] != first_lanes(left):
+            return False
+    return True
 
 
 @jit

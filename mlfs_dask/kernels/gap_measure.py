@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlfs_dask._typing import AnyArray, BoolArray, ByteArray, FloatArray
+from mlfs_dask._typing import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.kernels._jit import jit
 from mlfs_dask.kernels.bits import distances_packed
 from mlfs_dask.kernels.distances import add_four_plain, add_nominal, add_plain
@@ -44,6 +44,21 @@ class Features(NamedTuple):
 
     values: FloatArray
     coded: BoolArray
+
+
+class Candidates(NamedTuple):
+    """What is added to the features of a set, each time by itself.
+
+    Attributes
+    ----------
+    features : Features
+        Of all candidates.
+    spans : ndarray of int64, shape (n_candidates, 2)
+        Candidate c is the features ``spans[c, 0]:spans[c, 1]``.
+    """
+
+    features: Features
+    spans: IntArray
 
 
 class Distances(NamedTuple):
@@ -159,6 +174,26 @@ def _add_bits_to_rows(
 
 
 @jit
+def add_byte_to_block(before: AnyArray, column: ByteArray, first: int, totals: AnyArray) -> None:
+    """Put the sums of a block's distances and of the differing bits of one byte into another block.
+
+    Parameters
+    ----------
+    before : ndarray of an unsigned type, shape (n_rows, n_points)
+    column : ndarray of uint8, shape (n_points,)
+        Eight 0/1 features.
+    first
+        The block's rows are points ``first`` and those after it.
+    totals : ndarray as ``before``, filled
+        It may be the same.
+    """
+    for i in range(len(totals)):
+        own, held, total = column[first + i], before[i], totals[i]
+        for j in range(len(column)):
+            total[j] = held[j] + count_ones(np.uint8(column[j] ^ own))
+
+
+@jit
 def _look_around(n_points: int, first: int, count: int, look: Look, tally: Tally) -> None:
     """Tally the neighbourhoods of the rows in the buffer."""
     find_extremes(look.rows, n_points, first, count, look.points.size)
@@ -264,7 +299,7 @@ def measure_packed(
 def measure_values(
     distances: Distances,
     features: Features,
-    candidates: Features,
+    candidates: Candidates,
     block: tuple[int, int],
     look: Look,
     tallies: Tally,
@@ -278,22 +313,25 @@ def measure_values(
     features
         Of the set: all, or those that kept distances lack.
     candidates
-        Each by itself.
+        Of one or more features each.
     block, look, tallies
         As there.
     """
-    n_points = candidates.values.shape[1]
+    (own, own_coded), spans = candidates
+    n_points = own.shape[1]
     kept, made = distances
     step = min(GROUP, len(look.rows.level))
     n_before = 0 if len(kept) == 0 else len(features.values)
-    n_candidates = len(candidates.values)
-    values = np.empty((n_candidates, n_before + 1, n_points))
-    coded = np.empty((n_candidates, n_before + 1), dtype=np.bool_)
+    n_candidates = len(spans)
+    width = n_before + (spans[:, 1] - spans[:, 0])
+    values = np.empty((n_candidates, width.max(), n_points))
+    coded = np.empty((n_candidates, width.max()), dtype=np.bool_)
     for c in range(n_candidates):
+        begin, end = spans[c]
         values[c, :n_before] = features.values[:n_before]
         coded[c, :n_before] = features.coded[:n_before]
-        values[c, n_before] = candidates.values[c]
-        coded[c, n_before] = candidates.coded[c]
+        values[c, n_before : width[c]] = own[begin:end]
+        coded[c, n_before : width[c]] = own_coded[begin:end]
     for start in range(block[0], block[1], GROUP):
         stop = min(start + GROUP, block[1])
         if len(kept) == 0:
@@ -301,7 +339,8 @@ def measure_values(
             queries = np.ascontiguousarray(features.values[:, start:stop].T)
             add_features(queries, features, 0, len(features.values), made)
         for c in range(n_candidates):
-            tally, added = Tally(tallies.pure[c], tallies.shares[c]), Features(values[c], coded[c])
+            tally = Tally(tallies.pure[c], tallies.shares[c])
+            added = Features(values[c, : width[c]], coded[c, : width[c]])
             for first in range(start, stop, step):
                 count = min(step, stop - first)
                 if len(kept) == 0:

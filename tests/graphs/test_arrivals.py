@@ -96,8 +96,20 @@ def test_bits_and_values_of_some_rows():
 @pytest.mark.parametrize("scaling", ["none", "std", "minmax"])
 def test_values_too_far_apart_are_refused(scaling):
     column = np.array([-1.7e308, 1.7e308, 0.0])
-    with pytest.raises(InputError, match=r"range of float64: spam has values from -1\.7e"):
+    with pytest.raises(
+        InputError, match=r"range of float64: spam has values from -1\.7e"
+    ) as caught:
         make_column(column, scaling, name="spam")
+    # Who standardises has no parameter normalize.
+    assert ("normalize" in caught.value.hint) == (scaling != "std")
+
+
+def test_what_arrives_next_is_known():
+    source = as_source(np.eye(6))
+    feed = Arrivals(source, summarize_columns(source), [4, 0, 5, 2], "none", InProcess(1))
+    assert feed.following(4, 2) == [0, 5]
+    assert feed.following(5, 2) == [2]
+    assert feed.following(2, 2) == []
 
 
 def test_the_feature_is_named():

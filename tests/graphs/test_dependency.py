@@ -93,8 +93,15 @@ def test_bits_do_not_depend_on_the_road(case, how, few, kept, block, workers):
         patch.setattr(module, "_SMALL", 0)
         patch.setattr(kept_distances, "KEPT_BYTES", kept)
         patch.setattr(kept_distances, "_BLOCK_BYTES", block)
+        patch.setattr(kept_distances, "_CACHE_BYTES", -1)
         other, _, _, _ = make(case, how, Shuffled(0, n_workers=workers))
         for f, column in enumerate(columns):
+            next_ones = columns[f : f + 1 + other.ahead]
+            several = [(a, b) for a in range(len(next_ones)) for b in (a + 1, len(next_ones))]
+            if other.members:
+                assert other.joined(next_ones, several) == [
+                    plain_road.of([*plain_road.members, *next_ones[a:b]]) for a, b in several
+                ]
             assert other.joined(columns) == plain_road.joined(columns)
             assert other.alone(column) == plain_road.alone(column)
             if f % 5 == 3:  # as after a replacement
@@ -104,6 +111,26 @@ def test_bits_do_not_depend_on_the_road(case, how, few, kept, block, workers):
             else:
                 other.add(column)
                 plain_road.add(column)
+
+
+def test_many_equal_rows_count_as_one_point(monkeypatch):
+    """Rows by the hundred at one place, rare labels among more than a word has bits for."""
+    rng = np.random.default_rng(8)
+    n, q = 400, 70
+    X = (rng.random((n, 4)) < [0.5, 0.1, 0.02, 0.3]).astype(np.uint8)
+    Y = (rng.random((n, q)) < np.linspace(0, 0.5, q)).astype(np.uint8)
+    columns = [make_column(X[:, f], "minmax") for f in range(4)]
+
+    def found():
+        rule = GapRule(1.5, False, n)
+        dependency = Dependency(Y, rule, "hard", np.full(q, 1 / q), InProcess(1))
+        dependency.add(columns[0])
+        return dependency.joined(columns[1:])
+
+    at_points = found()
+    monkeypatch.setattr(module, "_LOOK_COST", 0)
+    assert found() == at_points
+    assert len(set(at_points)) > 1
 
 
 def test_wider_distances_follow_the_rows():
