@@ -20,6 +20,8 @@ _ROW: Final = 18
 _LEVEL: Final = 8
 _EDGE: Final = 16
 _RANK_ROOM: Final = 38
+_MARGIN: Final = 4
+_BOLD: Final = 1.12  # width of bold letters, as those of a control
 _BAR_OVERHANG: Final = 3
 _MIN_AXIS_SHARE: Final = 0.42
 _TICK_ROOM: Final = 20
@@ -161,16 +163,27 @@ class RankDrawing:
         be.
         """
         half = (self.n + 1) // 2
+        beside = _RANK_ROOM + _MARGIN
         rooms = [
-            max((text_width(name, _SIZE) for name in side), default=0.0) + _RANK_ROOM
+            max((self._width(name, name) for name in side), default=0.0) + beside
             for side in (self.order[:half], self.order[half:])
         ]
         if sum(rooms) <= (1 - _MIN_AXIS_SHARE) * self.width:
             return half, rooms[0], rooms[1]
-        most = (1 - _MIN_AXIS_SHARE) * self.width - _RANK_ROOM
-        lines = [line for name in self.order for line in fit_lines(printable(name), most, _SIZE)]
-        room = max((text_width(line, _SIZE) for line in lines), default=0.0)
-        return self.n, room + _RANK_ROOM, float(_EDGE / 2)
+        most = (1 - _MIN_AXIS_SHARE) * self.width - beside
+        room = max(
+            self._width(name, line) for name in self.order for line in self._lines(name, most)
+        )
+        return self.n, room + beside, float(_EDGE / 2)
+
+    def _width(self, name: str, line: str) -> float:
+        """Of a line of a method's name."""
+        return text_width(line, _SIZE) * (_BOLD if name == self.control else 1.0)
+
+    def _lines(self, name: str, room: float) -> tuple[str, ...]:
+        """A method's name in lines that are no wider."""
+        room /= _BOLD if name == self.control else 1.0
+        return tuple(fit_lines(printable(name), room, _SIZE))
 
     def _place(
         self, across: _Scale, top: float, n_left: int, left: float, right: float
@@ -181,7 +194,7 @@ class RankDrawing:
         for names, room in ((self.order[:n_left], left), (self.order[n_left:][::-1], right)):
             y = top
             for name in names:
-                lines = tuple(fit_lines(printable(name), room - _RANK_ROOM + 1, _SIZE))
+                lines = self._lines(name, room - _RANK_ROOM - _MARGIN + 1)
                 y += (len(lines) - 1) * _LINE / 2
                 rank = self.ranks[name]
                 placed.append(

@@ -220,6 +220,26 @@ def test_the_words_of_the_ruler_stay_inside_the_picture(n):
     assert low + wide <= picture.width
 
 
+@pytest.mark.parametrize("control", [None, "Control of a name"])
+@pytest.mark.parametrize("width", [360, 560])
+def test_names_keep_off_the_edges(control, width):
+    """Fonts differ from the estimate, and the control stands in bold letters."""
+    names = ["Control of a name", "B", "MMMMM", "D"]
+    text = critical_difference_svg(names, [1, 2, 3, 4], 0.5, control=control, width=width)
+    for group in ET.fromstring(text).iter():
+        if group.get("class") != "cd-method":
+            continue
+        for line in group.findall(f"{SVG}text")[1:]:
+            bold = 1.1 if line.get("font-weight") else 1
+            wide, x = (
+                bold * text_width(line.text, float(line.get("font-size"))),
+                float(line.get("x")),
+            )
+            left = x - wide if line.get("text-anchor") == "end" else x
+            assert left >= 3
+            assert left + wide <= width - 3
+
+
 def test_a_control_has_a_span_and_filled_dots_differ():
     picture = draw([1.5, 2.0, 3.0, 3.5], 1.2, control="m1")
     assert picture.bars() == []
