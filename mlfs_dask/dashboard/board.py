@@ -124,6 +124,8 @@ class Board:
     def _read(self, key: str) -> Any:
         from mlfs_dask.dashboard.view import RunReader  # loaded by now, and not before it is needed
 
+        for gone in [known for known in self._readers if self.runs.find(known) is None]:
+            del self._readers[gone]
         folder = self.runs.find(key)
         if folder is None:
             return None

@@ -324,7 +324,8 @@ class Driver:
         )
         self._journal.append("finish", state=state)
         self._journal.sync()
-        why = {"message": self._first_failure().message} if state == "failed" else {}
+        first = next((failure.message for _, failure in self._failures.values()), "")
+        why = {"message": first} if state == "failed" else {}  # the others follow from the first
         self._write_state(state, failed=len(self._failures), outputs=outputs, **why)
         clear_cancel(self._folder)  # came too late
         self._order.progress.end(state)
@@ -336,10 +337,6 @@ class Driver:
         if not self._failures:
             return "done"
         return "partial" if self._done else "failed"
-
-    def _first_failure(self) -> Failure:
-        """What the others follow from: units that need one that failed come after it."""
-        return next(iter(self._failures.values()))[1]
 
     def _write_state(self, state: State, **facts: Any) -> None:
         self._guard()

@@ -1,12 +1,14 @@
 """Reading: each line of a journal once, each file only when it changed, time left by the pace."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from made_runs import MadeRun, start
 
 from mlfs_dask.dashboard import listing
+from mlfs_dask.dashboard.board import Board
 from mlfs_dask.dashboard.chosen import Selections
 from mlfs_dask.dashboard.links import base_of
 from mlfs_dask.dashboard.listing import Runs
@@ -188,3 +190,18 @@ def test_of_many_folds_those_that_are_not_finished_come_first():
     folds, left_out = folds_of(units, track)
     assert (len(folds), left_out) == (FOLDS_SHOWN, 5)
     assert folds[0].repeat == FOLDS_SHOWN + 4
+
+
+def test_runs_that_were_removed_are_forgotten(tmp_path):
+    for name in ("first", "second"):
+        MadeRun(name).write(tmp_path)
+    board = Board([tmp_path], None)
+    board.runs.refresh()
+    first, second = (row.run for row in board.listing.rows)
+    assert board._read(first) is not None
+    assert board._read(second) is not None
+    shutil.rmtree(tmp_path / first)
+    board.runs.refresh()
+    assert board._read(first) is None
+    assert list(board._readers) == [second]
+    board.close()
