@@ -16,7 +16,8 @@ Spectral scores
     `pairs` of tiles (with `affinity`, `products` and `bandwidth`). `scatter` restores lost digits;
     `spectrum` has eigenvectors, `euclidean` distances that are not squared.
 Neighbours
-    `neighbors` finds the nearest rows, `subspaces` those of many problems at once, `edges` makes a
+    `neighbors` finds the nearest rows (by `search_tasks`, of rows that `neighbor_tasks` prepares),
+    `subspaces` those of many problems at once, `edges` makes a
     graph of them; `label_counts` and `tied_counts` count their labels, `distance_rows` compares
     with all rows; `relief` weighs features by hits and misses. `distance_checks` is what all of
     them need to know first.

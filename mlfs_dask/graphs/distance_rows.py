@@ -1,6 +1,7 @@
 """Squared distances of some rows to all training rows, without lists of the nearest.
 
-They come by the same four roads as in :mod:`mlfs_dask.graphs.neighbor_tasks`, to the same bits.
+They come by the same roads as in :mod:`mlfs_dask.graphs.search_tasks`, to the same bits; between
+sparse rows there are lower bounds as well, for whoever can do with these.
 """
 
 from __future__ import annotations
@@ -10,26 +11,32 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from mlfs_dask._typing import AnyArray
+from mlfs_dask._typing import AnyArray, FloatArray
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.neighbor_tasks import (
     STRIP,
     Plan,
     Rows,
+    cell_strips,
     feature_parts,
     frozen,
+    met_queries,
+    met_strips,
+    posting_strips,
     prepared,
     scaled,
     sealed,
+    sparse_cells,
     sparse_rule,
     training_panels,
-    training_strips,
 )
 from mlfs_dask.graphs.source import load_block
 from mlfs_dask.kernels.bits import distances_packed
+from mlfs_dask.kernels.bounds import bounds_of
 from mlfs_dask.kernels.distances import Columns
+from mlfs_dask.kernels.meetings import distances_met
 from mlfs_dask.kernels.neighbors import Window, distance_buffer, nothing_found, search_dense
-from mlfs_dask.kernels.postings import POSTED_ROWS, distances_sparse, post, rows_in_order
+from mlfs_dask.kernels.postings import POSTED_ROWS, Cells, distances_sparse
 
 GROUP = 32
 """Queries that share training rows while these are in cache."""
@@ -46,23 +53,49 @@ def fill_distances(totals: AnyArray, some: Block, plan: Plan, train: Rows) -> No
     plan, train
         How rows are compared; training rows.
     """
-    if plan.layout is not None:
+    if plan.rare is not None:
+        listed, packed = met_queries(some, plan)
+        base = 0
+        for met in met_strips(train, plan):
+            distances_met(listed, packed, met, base, totals)
+            base += met.posted.n_rows
+    elif plan.layout is not None:
         queries = frozen(np.ascontiguousarray(prepared(some, plan).T))
         for base, panel in training_panels(train, plan):
             distances_packed(queries, frozen(panel), base, GROUP, totals)
     elif plan.sparse:
         rule = sealed(sparse_rule(plan))
-        rows = sp.csr_matrix(some)
-        cells = rows_in_order(post(rows.data, rows.indices, rows.indptr, rule))
-        held, base = np.empty(POSTED_ROWS), 0
-        for strip in training_strips(train, plan):
-            distances_sparse(cells, strip, rule, base, totals, held)
-            base += strip.n_rows
+        cells, held = sparse_cells(sp.csr_matrix(some), rule), np.empty(POSTED_ROWS)
+        for base, postings in posting_strips(train, plan):
+            distances_sparse(cells, postings, rule, base, totals, held)
     elif train.panel is not None:
         _fill_window(totals, some, plan, train.panel)
     else:
         for base, strip in _raw_strips(train):
             _fill_streamed(totals, some, plan, (base, strip))
+
+
+def fill_bounds(totals: FloatArray, queries: Cells, plan: Plan, train: Rows) -> FloatArray:
+    """Lower bounds of the squared distances of some sparse rows to all training rows.
+
+    Parameters
+    ----------
+    totals : ndarray of float64, shape (n_queries, >= n_train), changed
+    queries
+        From ``sparse_cells``.
+    plan, train
+        How rows are compared; training rows.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_queries,)
+        What the distances of a query may exceed their bounds by.
+    """
+    slack = np.zeros(len(queries.start) - 1)
+    rule = sealed(sparse_rule(plan))
+    for strip in cell_strips(train, plan):
+        bounds_of(queries, strip, rule, totals, slack)
+    return slack
 
 
 def _fill_window(totals: AnyArray, some: Block, plan: Plan, panel: AnyArray) -> None:

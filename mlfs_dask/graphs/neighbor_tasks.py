@@ -1,44 +1,35 @@
-"""What runs in a task of :mod:`mlfs_dask.graphs.neighbors`: a block of queries, all training rows.
+"""Rows prepared for comparison, as tasks of :mod:`mlfs_dask.graphs.neighbors` need them.
 
-Four roads to the same lists: popcounts for 0/1 data; postings for other sparse rows; sums of
-squares against a panel of all training rows, or with training rows scaled strip by strip where a
-panel would be too big.
+Packed bytes or scaled columns in a panel of all rows; postings of sparse rows, strip by strip, with
+the commonest of 0/1 features packed beside them; or tiles from which a task makes any of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from mlfs_dask._typing import AnyArray, FloatArray, IntArray
-from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.source import TileItem, load_block
 from mlfs_dask.kernels.bits import BitLayout, pack_csr, pack_dense
-from mlfs_dask.kernels.distances import Columns, DistanceRule, scale_csr, scale_dense
-from mlfs_dask.kernels.neighbors import (
-    GROUP,
-    NOBODY,
-    PACKED_CHUNK,
-    Found,
-    Window,
-    distance_buffer,
-    nothing_found,
-    search_dense,
-    search_packed,
-)
+from mlfs_dask.kernels.bounds import Strip
+from mlfs_dask.kernels.cell_gaps import cells_of
+from mlfs_dask.kernels.distances import DistanceRule, scale_csr, scale_dense
+from mlfs_dask.kernels.meetings import MET_ROWS, Listed, Met, list_ones, post_ones
+from mlfs_dask.kernels.neighbors import Window
 from mlfs_dask.kernels.postings import (
     POSTED_ROWS,
+    Cells,
     Postings,
     SparseRule,
     post,
     rows_in_order,
-    search_sparse,
 )
 
 T = TypeVar("T", bound=tuple[Any, ...])
@@ -67,6 +58,21 @@ class QueryBlock:
     begin: int
 
 
+class Rare(NamedTuple):
+    """The features of 0/1 rows that few rows have; the others have a bit in the layout.
+
+    Attributes
+    ----------
+    place : ndarray of int64, shape (n_features,)
+        Position of each among them in the order of summation, -1 for other features.
+    stops : ndarray of int64, shape (n_points,)
+        How many of them count at each point.
+    """
+
+    place: IntArray
+    stops: IntArray
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """How rows are compared: what every task needs to know.
@@ -79,12 +85,15 @@ class Plan:
     sparse : bool
         Only stored cells are touched.
     n_features : int
+    rare : Rare or None
+        Features that are met rather than compared bit by bit.
     """
 
     rule: DistanceRule
     layout: BitLayout | None
     sparse: bool
     n_features: int
+    rare: Rare | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +108,14 @@ class Rows:
         Tile ``t`` holds rows ``offsets[t]:offsets[t + 1]``.
     panel : ndarray or None
         Prepared rows in columns, shape (n_bytes or n_kept, n_rows).
-    strips : list of Postings or None
-        Prepared sparse rows, up to ``POSTED_ROWS`` each.
+    strips : list of Postings or of Met, or None
+        Prepared sparse rows, up to ``POSTED_ROWS`` or ``MET_ROWS`` each.
     """
 
     items: list[TileItem]
     offsets: IntArray
     panel: AnyArray | None = None
-    strips: list[Postings] | None = None
+    strips: list[Any] | None = None
 
 
 def prepared(block: Block, plan: Plan) -> AnyArray:
@@ -137,60 +146,33 @@ def stored_cells(item: TileItem) -> int:
     return int(load_block(item).nnz)
 
 
-def tile_postings(item: TileItem, plan: Plan) -> list[Postings]:
+def tile_strips(item: TileItem, plan: Plan) -> list[Any]:
     """Load a tile of CSR rows and turn it into postings, strip by strip."""
     block = load_block(item)
-    rule = sparse_rule(plan)
-    strips = (block[begin : begin + POSTED_ROWS] for begin in range(0, block.shape[0], POSTED_ROWS))
-    return [post(rows.data, rows.indices, rows.indptr, rule) for rows in strips]
+    size = POSTED_ROWS if plan.rare is None else MET_ROWS
+    strips = (sp.csr_matrix(block[at : at + size]) for at in range(0, block.shape[0], size))
+    if plan.rare is None:
+        rule = sealed(sparse_rule(plan))
+        return [post(rows.data, rows.indices, rows.indptr, rule) for rows in strips]
+    return [Met(_posted(rows, plan.rare), prepared(rows, plan)) for rows in strips]
 
 
-def search_block(
-    block: QueryBlock,
-    plan: Plan,
-    train: Rows,
-    rows: Rows,
-    task: tuple[bool, int],
-    finish: Callable[..., Any],
-    *shared: Any,
-) -> Any:
-    """Complete lists of a block of queries, and what ``finish`` makes of them.
+def _posted(rows: sp.csr_matrix, rare: Rare) -> Any:
+    n_rare = int(np.count_nonzero(rare.place >= 0))
+    return post_ones(rows.data, rows.indices, rows.indptr, frozen(rare.place), n_rare)
 
-    Parameters
-    ----------
-    block
-        Which queries.
-    plan, train, rows
-        How rows are compared; training rows; the rows that the queries are among.
-    task
-        Whether queries are training rows themselves (never their own neighbours), and k.
-    finish, *shared
-        ``finish(found, block, *shared)`` makes the result.
 
-    Raises
-    ------
-    InputError
-        Distances overflow.
-    """
-    leave_one_out, k = task
-    n = block.last - block.first
-    own = np.arange(block.first, block.last) if leave_one_out else np.full(n, NOBODY)
-    if k == 0:
-        found = nothing_found((n, len(plan.rule.stops), 0), np.float64)
-    elif plan.layout is not None:
-        found = _packed_lists(query_columns(block, rows, plan), own, plan, train, k)
-    elif plan.sparse:
-        found = _sparse_lists(query_rows(block, rows), own, plan, train, k)
-    elif train.panel is not None:
-        found = _dense_lists(query_columns(block, rows, plan), own, plan.rule, train.panel, k)
-    else:
-        found = _streamed_lists(query_rows(block, rows), own, plan, train, k)
-    if np.any(found.indices < 0):
-        raise InputError(
-            "squared distances overflow float64",
-            hint='Scale the features: normalize = "minmax", or units of ordinary size.',
-        )
-    return finish(found, block, *shared)
+def met_queries(rows: Block, plan: Plan) -> tuple[Listed, AnyArray]:
+    """0/1 rows as they are met: the rare ones listed, the others packed."""
+    assert plan.rare is not None
+    listed = list_ones(sealed(_posted(sp.csr_matrix(rows), plan.rare)))
+    return sealed(listed), frozen(np.ascontiguousarray(prepared(rows, plan).T))
+
+
+def sparse_cells(rows: sp.csr_matrix, rule: SparseRule) -> Cells:
+    """CSR rows by their stored cells."""
+    posted = sealed(post(rows.data, rows.indices, rows.indptr, rule))
+    return sealed(cells_of(sealed(rows_in_order(posted)), rule))
 
 
 def query_rows(block: QueryBlock, rows: Rows) -> Block:
@@ -220,32 +202,6 @@ def _places(rule: DistanceRule, n_features: int) -> IntArray:
     return place
 
 
-def _packed_lists(columns: AnyArray, own: IntArray, plan: Plan, train: Rows, k: int) -> Found:
-    """Lists by popcounts: in bytes, then once more in a wider type for queries that need it."""
-    queries = np.ascontiguousarray(columns.T)
-    found = _packed_lists_as(np.uint8, queries, own, plan, train, k)
-    short = np.flatnonzero((found.indices[:, :, -1] < 0).any(axis=1))
-    if len(short) == 0:
-        return found
-    wide = np.uint16 if len(plan.rule.order) < np.iinfo(np.uint16).max else np.uint32
-    again = _packed_lists_as(wide, queries[short], own[short], plan, train, k)
-    distances = found.distances.astype(wide)
-    distances[short], found.indices[short] = again
-    return Found(distances, found.indices)
-
-
-def _packed_lists_as(
-    dtype: type, queries: AnyArray, own: IntArray, plan: Plan, train: Rows, k: int
-) -> Found:
-    assert plan.layout is not None
-    stops = plan.layout.stops
-    found = nothing_found((len(queries), len(stops), k), dtype)
-    totals = distance_buffer(GROUP, PACKED_CHUNK, dtype)
-    for base, panel in training_panels(train, plan):
-        search_packed(frozen(queries), frozen(panel), stops, base, own, found, totals)
-    return found
-
-
 def training_panels(train: Rows, plan: Plan) -> Iterator[tuple[int, AnyArray]]:
     """Prepared training rows with the index of the first, in index order."""
     if train.panel is not None:
@@ -255,52 +211,6 @@ def training_panels(train: Rows, plan: Plan) -> Iterator[tuple[int, AnyArray]]:
         yield base, prepare_tile(item, plan)
 
 
-def _dense_lists(
-    columns: AnyArray, own: IntArray, rule: DistanceRule, panel: AnyArray, k: int
-) -> Found:
-    """Lists by sums of squares against a panel of all training rows."""
-    queries = frozen(np.ascontiguousarray(columns.T))
-    n_train = panel.shape[1]
-    found = nothing_found((len(queries), len(rule.stops), k), np.float64)
-    totals = distance_buffer(len(queries), min(STRIP, n_train), np.float64)
-    train = Columns(frozen(panel), rule.how, rule.bottom, rule.top)
-    for begin in range(0, n_train, STRIP):
-        window = Window(begin, min(begin + STRIP, n_train), True, 0)
-        search_dense(queries, train, rule.stops, 0, own, found, totals, window)
-    return found
-
-
-def _streamed_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int) -> Found:
-    """Lists by sums of squares, training rows scaled strip by strip, by blocks of features."""
-    n_queries = rows.shape[0]
-    found = nothing_found((n_queries, len(plan.rule.stops), k), np.float64)
-    totals = distance_buffer(n_queries, STRIP, np.float64)
-    for offset, item in zip(train.offsets.tolist(), train.items, strict=False):
-        tile = load_block(item)
-        for begin in range(0, tile.shape[0], STRIP):
-            strip = tile[begin : begin + STRIP]
-            for window, part, stops in feature_parts(plan.rule, strip.shape[0]):
-                queries = frozen(np.ascontiguousarray(scaled(rows, part, plan.n_features).T))
-                values = frozen(scaled(strip, part, plan.n_features))
-                columns = Columns(values, part.how, part.bottom, part.top)
-                search_dense(queries, columns, stops, offset + begin, own, found, totals, window)
-    return found
-
-
-def _sparse_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int) -> Found:
-    """Lists by sums of squares over stored cells."""
-    rows = sp.csr_matrix(rows)
-    rule = sparse_rule(plan)
-    queries = rows_in_order(post(rows.data, rows.indices, rows.indptr, rule))
-    found = nothing_found((rows.shape[0], len(rule.stops), k), np.float64)
-    totals = distance_buffer(2, POSTED_ROWS, np.float64)
-    base = 0
-    for strip in training_strips(train, plan):
-        search_sparse(queries, strip, rule, base, own, found, totals)
-        base += strip.n_rows
-    return found
-
-
 def sparse_rule(plan: Plan) -> SparseRule:
     """The rule of a plan as kernels for stored cells know it."""
     rule = plan.rule
@@ -308,12 +218,38 @@ def sparse_rule(plan: Plan) -> SparseRule:
     return SparseRule(place, rule.shift, rule.span, rule.how, rule.bottom, rule.top, rule.stops)
 
 
-def training_strips(train: Rows, plan: Plan) -> Iterator[Postings]:
-    """Postings of the training rows, in index order."""
-    tiles = (tile_postings(item, plan) for item in train.items)
-    strips = chain.from_iterable(tiles) if train.strips is None else train.strips
-    for start, row, value, square, n_rows in strips:
-        yield sealed(Postings(start, row, value, square, n_rows))
+def _training_strips(train: Rows, plan: Plan) -> Iterator[Any]:
+    """Prepared strips of the training rows, in index order."""
+    if train.strips is not None:
+        return iter(train.strips)
+    return chain.from_iterable(tile_strips(item, plan) for item in train.items)
+
+
+def posting_strips(train: Rows, plan: Plan) -> Iterator[tuple[int, Postings]]:
+    """Sparse training rows as postings with the index of the first, in index order."""
+    base = 0
+    for start, row, value, square, n_rows in _training_strips(train, plan):
+        yield base, sealed(Postings(start, row, value, square, n_rows))
+        base += n_rows
+
+
+def cell_strips(train: Rows, plan: Plan) -> Iterator[Strip]:
+    """As :func:`posting_strips`, with the rows by their cells."""
+    rule = sealed(sparse_rule(plan))
+    for base, postings in posting_strips(train, plan):
+        cells = sealed(cells_of(sealed(rows_in_order(postings)), rule))
+        yield Strip(postings, cells, base)
+
+
+def met_strips(train: Rows, plan: Plan) -> Iterator[Met]:
+    """0/1 training rows as they are met, in index order."""
+    for posted, columns in _training_strips(train, plan):
+        yield Met(sealed(posted), frozen(columns))
+
+
+def wide_enough(plan: Plan) -> type:
+    """An unsigned type in which no distance of 0/1 rows is the largest value."""
+    return np.uint16 if len(plan.rule.order) < np.iinfo(np.uint16).max else np.uint32
 
 
 def feature_parts(

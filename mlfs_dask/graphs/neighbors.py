@@ -10,8 +10,13 @@ A task owns a block of queries and meets all training rows in index order, so it
 when it ends: nothing is merged, nothing depends on how many workers there are. What a task returns
 is up to ``finish`` (label counts, tables): small things cross the wire.
 
+Sparse rows meet only the rows that store one of their features: distances of 0/1 rows are counted
+from what they share, others are bounded by it and summed in full where a bound can't decide. Up to
+``BRUTE_FEATURES`` 0/1 features are compared bit by bit, which takes no longer.
+
 Memory: training rows are prepared once if that takes at most ``PREPARED_BYTES`` (0/1 data: one bit
-per feature; sparse rows: 20 bytes per stored cell; else 8 bytes per cell); more are prepared strip
+per feature, or 2 bytes per stored cell; other sparse rows: 20 bytes per stored cell; else 8 bytes
+per cell); more are prepared strip
 by strip inside each task, by feature blocks of at most 32 MiB. A task's own buffers are a block of
 queries and its running distances to 4,096 rows, below 80 MiB. Tiles of a dask array are fetched to
 the caller when they cannot be prepared once.
@@ -33,17 +38,18 @@ from mlfs_dask.graphs.executor import Executor, get_executor
 from mlfs_dask.graphs.neighbor_tasks import (
     Plan,
     QueryBlock,
+    Rare,
     Rows,
     prepare_tile,
-    search_block,
-    stored_cells,
-    tile_postings,
+    tile_strips,
 )
+from mlfs_dask.graphs.search_tasks import search_block
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.statistics import ColumnSummary
+from mlfs_dask.graphs.statistics import ColumnSummary, summarize_columns
 from mlfs_dask.graphs.tiles import local_items
 from mlfs_dask.kernels.bits import bit_layout
-from mlfs_dask.kernels.distances import distance_rule
+from mlfs_dask.kernels.distances import DistanceRule, distance_rule
+from mlfs_dask.kernels.meetings import MET_CELL_BYTES, MET_SHARE
 from mlfs_dask.kernels.neighbors import GROUP, Found
 from mlfs_dask.kernels.postings import CELL_BYTES
 
@@ -51,10 +57,12 @@ PREPARED_BYTES = 256 * 2**20
 """Training rows are prepared once and shared if that takes no more."""
 SPARSE_SHARE = 1 / 16
 """CSR rows that store no more than this share of their cells are compared by stored cells."""
+BRUTE_FEATURES = 1024
+"""Up to so many 0/1 features are compared bit by bit."""
 _ROWS, _MANY_ROWS = 512, 1024  # queries per task
 
 Finish: TypeAlias = Callable[..., Any]
-Road: TypeAlias = Literal["popcount", "postings", "dense"]
+Road: TypeAlias = Literal["popcount", "meetings", "postings", "dense"]
 
 
 class NeighborSearch:
@@ -85,7 +93,8 @@ class NeighborSearch:
 
     Notes
     -----
-    O(n_queries n_train n_features) operations on vectors, 8 features at a time on 0/1 data.
+    O(n_queries n_train n_features) operations on vectors, 8 features at a time on 0/1 data; on
+    sparse rows as many as there are pairs of stored cells of one feature.
     """
 
     def __init__(
@@ -104,19 +113,18 @@ class NeighborSearch:
         self.n_queries = 0 if query is None else query.n_samples
         order, counts = checked_order(order, counts, train.n_features)
         self.n_points = len(counts)
+        summary = summary or summarize_columns(train, self.executor)
         known, asked = known_of_both(train, query, self.executor, summary)
         rule = distance_rule(
             order, counts, known, asked, nominal=train.feature_kind == 1, normalize=normalize
         )
-        n_stored = None if rule.packed else self._stored(train)
-        d = train.n_features
-        layout = bit_layout(rule.order, rule.stops, d) if rule.packed else None
-        plan = Plan(rule, layout, n_stored is not None, d)
-        self.road: Road = "popcount" if rule.packed else "postings" if plan.sparse else "dense"
+        plan = comparison(rule, train, summary)
+        self.road: Road = road_of(plan)
         """How distances are computed; the numbers are the same."""
         self.roads = [self.road]
         """The same as a list: see ``SubspaceSearch``."""
-        rows = self._prepare(train, plan) if n_stored is None else self._post(train, plan, n_stored)
+        posted = self.road in ("meetings", "postings")
+        rows = self._post(train, plan, summary) if posted else self._prepare(train, plan)
         self.plan = plan
         """What is compared, and how."""
         self._streamed = rows.panel is None and rows.strips is None
@@ -218,22 +226,18 @@ class NeighborSearch:
         yield from zip(blocks, results, strict=True)
 
     def _blocks(self, offsets: IntArray) -> list[QueryBlock]:
-        packed = self.road == "popcount"
+        packed = self.road in ("popcount", "meetings")
         n_workers = self.executor.n_workers
         return query_blocks(offsets, n_workers, streamed=self._streamed, packed=packed)
 
-    def _stored(self, train: Source) -> int | None:
-        """Number of stored cells, if they are few."""
-        if not train.is_sparse:
-            return None
-        count = sum(self.executor.map(stored_cells, train.items()))
-        return count if count <= SPARSE_SHARE * train.n_samples * train.n_features else None
-
-    def _post(self, train: Source, plan: Plan, n_stored: int) -> Rows:
+    def _post(self, train: Source, plan: Plan, summary: ColumnSummary) -> Rows:
         rows = Rows(local_items(train, self.executor), train.offsets)
-        if CELL_BYTES * n_stored > room(PREPARED_BYTES, self.executor):
+        size = CELL_BYTES * summary.n_cells
+        if plan.rare is not None and plan.layout is not None:
+            size = MET_CELL_BYTES * summary.n_cells + plan.layout.n_bytes * train.n_samples
+        if size > room(PREPARED_BYTES, self.executor):
             return rows
-        tiles = self.executor.map(tile_postings, rows.items, self.executor.share(plan))
+        tiles = self.executor.map(tile_strips, rows.items, self.executor.share(plan))
         return replace(rows, strips=[strip for tile in tiles for strip in tile])
 
     def _prepare(self, train: Source, plan: Plan) -> Rows:
@@ -312,6 +316,37 @@ def nearest_neighbors(
         distances[rows] = np.sqrt(found.distances[:, 0].astype(np.float64))
         indices[rows] = found.indices[:, 0]
     return distances, indices
+
+
+def comparison(rule: DistanceRule, train: Source, summary: ColumnSummary) -> Plan:
+    """Choose how rows are compared; the distances are the same.
+
+    Parameters
+    ----------
+    rule
+        Which features are compared, and how.
+    train, summary
+        Training rows, and what is known of their features.
+    """
+    d = train.n_features
+    if not rule.packed:
+        few = summary.n_cells <= SPARSE_SHARE * train.n_samples * d
+        return Plan(rule, None, train.is_sparse and few, d)
+    rare = summary.total[rule.order] <= MET_SHARE * train.n_samples
+    if not train.is_sparse or len(rare) <= BRUTE_FEATURES or 2 * np.count_nonzero(rare) < len(rare):
+        return Plan(rule, bit_layout(rule.order, rule.stops, d), False, d)
+    below = np.concatenate([[0], np.cumsum(rare)])[rule.stops]
+    place = np.full(d, -1, dtype=np.int64)
+    place[rule.order[rare]] = np.arange(np.count_nonzero(rare))
+    layout = bit_layout(rule.order[~rare], rule.stops - below, d)
+    return Plan(rule, layout, False, d, Rare(place, below))
+
+
+def road_of(plan: Plan) -> Road:
+    """Name of how rows are compared."""
+    if plan.rare is not None:
+        return "meetings"
+    return "popcount" if plan.layout is not None else "postings" if plan.sparse else "dense"
 
 
 def whole_lists(found: Found, block: QueryBlock) -> Found:

@@ -6,8 +6,8 @@
                                           └──> nearest of every class ──> weighted rows to compare
                                                                             └──> sums per feature
 
-Distances come by the same four roads as in :mod:`mlfs_dask.graphs.neighbor_tasks`. What a task
-holds is bounded by ``TASK_BYTES``, whatever n is.
+Distances, or bounds of them, come by the same roads as in :mod:`mlfs_dask.graphs.search_tasks`.
+What a task holds is bounded by ``TASK_BYTES``, whatever n is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.errors import InputError
-from mlfs_dask.graphs.distance_rows import GROUP, fill_distances
+from mlfs_dask.graphs.distance_rows import GROUP, fill_bounds, fill_distances
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.neighbor_tasks import (
     Plan,
@@ -29,11 +29,13 @@ from mlfs_dask.graphs.neighbor_tasks import (
     frozen,
     scaled,
     sealed,
+    sparse_cells,
     sparse_rule,
+    wide_enough,
 )
 from mlfs_dask.graphs.source import TileItem, load_block
+from mlfs_dask.kernels.bounds import Doubt
 from mlfs_dask.kernels.cell_gaps import (
-    Cells,
     Ones,
     add_gaps_of_ones,
     add_sparse_gaps,
@@ -45,8 +47,9 @@ from mlfs_dask.kernels.exactsum import Cuts
 from mlfs_dask.kernels.gaps import Kinds, add_dense_gaps
 from mlfs_dask.kernels.hitmiss import ONE, SETS, Question, ask
 from mlfs_dask.kernels.lanes import LANES
-from mlfs_dask.kernels.members import Members, Terms, find_terms, make_room
-from mlfs_dask.kernels.postings import post, rows_in_order
+from mlfs_dask.kernels.members import Members
+from mlfs_dask.kernels.postings import Cells, post, rows_in_order
+from mlfs_dask.kernels.terms import Terms, find_terms, make_room
 
 TASK_BYTES = 64 * 2**20
 """What a task may hold besides the prepared rows and its sums."""
@@ -175,6 +178,9 @@ def _precisions(plan: Plan) -> list[tuple[type, Any]]:
     """Types of distances, the fastest first, each with a value that may stand for larger ones."""
     if plan.layout is None:
         return [(np.float64, np.inf)]
+    if plan.rare is not None:
+        wide = wide_enough(plan)
+        return [(wide, wide(np.iinfo(wide).max))]
     types: list[type] = [np.uint8, np.uint16, np.uint32]
     found = []
     for dtype in types:
@@ -220,12 +226,25 @@ def _terms(
     question, dtype, largest = asked
     n = weighing.members.n_rows
     totals: AnyArray = np.empty((len(own), LANES * max(1, -(-n // LANES))), dtype=dtype)
-    fill_distances(totals, some, plan, train)
+    doubt = None
+    if plan.sparse and weighing.store is not None:
+        doubt = _bounded(totals, some, plan, train, weighing.store)
+    else:
+        fill_distances(totals, some, plan, train)
     codes = weighing.codes[own] if len(weighing.codes) else weighing.codes
     lists = ask(question, weighing.labels[own], codes, n)
     unsure = np.zeros(len(own), dtype=bool)
     room = make_room(question.k, n, dtype)
-    return find_terms(totals, weighing.members, lists, own, largest, room, unsure), unsure
+    return find_terms(totals, weighing.members, lists, own, largest, room, unsure, doubt), unsure
+
+
+def _bounded(totals: FloatArray, some: Block, plan: Plan, train: Rows, store: Cells) -> Doubt:
+    """Lower bounds of distances, and what settles those that cannot decide."""
+    rule = sealed(sparse_rule(plan))
+    queries = sparse_cells(sp.csr_matrix(some), rule)
+    slack = fill_bounds(totals, queries, plan, train)
+    known = np.zeros(totals.shape[1], dtype=np.bool_)
+    return Doubt(slack, queries, sealed(store), rule, known)
 
 
 def _add(terms: Terms, some: Block, plan: Plan, weighing: Weighing, sums: FloatArray) -> None:

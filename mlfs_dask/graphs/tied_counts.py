@@ -14,6 +14,7 @@ import numpy as np
 from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.graphs.distance_rows import fill_distances
 from mlfs_dask.graphs.neighbor_tasks import Plan, QueryBlock, Rows, query_rows
+from mlfs_dask.kernels.meetings import Met
 from mlfs_dask.kernels.mlknn import count_dtype, count_within
 from mlfs_dask.kernels.postings import Postings
 
@@ -83,19 +84,27 @@ def count_all_tied(
 def _up_to(point: int, plan: Plan, train: Rows) -> tuple[Plan, Rows]:
     """The comparison of rows by the features of one point alone."""
     stop = width = int(plan.rule.stops[point])
-    layout = plan.layout
+    rule, layout = plan.rule.part(0, stop), plan.layout
     if layout is not None:
         width = int(layout.stops[point])
         byte = np.where(layout.byte < width, layout.byte, -1)
         layout = layout._replace(byte=byte, stops=layout.stops[:0], n_bytes=width)
-    strips = None if train.strips is None else [_first(strip, stop) for strip in train.strips]
+    rare = plan.rare
+    if rare is not None:
+        stop = int(rare.stops[point])
+        place = np.where(rare.place < stop, rare.place, -1)
+        rare = rare._replace(place=place, stops=rare.stops[:0])
+    strips = None if train.strips is None else [_first(each, stop, width) for each in train.strips]
     panel = None if train.panel is None else train.panel[:width]
     return (
-        replace(plan, rule=plan.rule.part(0, stop), layout=layout),
+        replace(plan, rule=rule, layout=layout, rare=rare),
         replace(train, panel=panel, strips=strips),
     )
 
 
-def _first(strip: Postings, stop: int) -> Postings:
+def _first(strip: Postings | Met, stop: int, width: int) -> Postings | Met:
     """Postings of the first features; the cells of the others are not looked at."""
+    if isinstance(strip, Met):
+        posted = strip.posted._replace(start=strip.posted.start[: stop + 1])
+        return Met(posted, strip.columns[:width])
     return strip._replace(start=strip.start[: stop + 1])

@@ -78,6 +78,11 @@ class Shape:
         return self.stored_bytes <= _TILES_CACHED and self.tile_bytes <= _TILES_CACHED / 4
 
     @property
+    def by_meetings(self) -> bool:
+        """Whether 0/1 rows are compared by what they share."""
+        return self.sparse and self.bits and self.d > 1024
+
+    @property
     def by_postings(self) -> bool:
         """Whether rows are compared by stored cells."""
         return self.sparse and not self.bits and self.per_row <= _SPARSE_SHARE * self.d

@@ -177,10 +177,12 @@ def row_pairs(s: Shape, road: str, ns_of_a_pair: float) -> Work:
 
 def distances(s: Shape, params: Params) -> float:
     """Nanoseconds of the distance of two rows."""
+    if s.by_meetings:
+        return 0.3 + 0.01 * s.per_row
     if s.bits:
         return 0.1 + 0.0007 * s.d
     if s.by_postings:
-        return 1.0 + 1.2 * s.per_row * s.per_row / s.d * 4
+        return 1.0 + 0.1 * s.per_row
     return 0.15 * s.d
 
 

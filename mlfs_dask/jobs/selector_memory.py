@@ -207,6 +207,8 @@ def spec_wrapper(s: Shape, params: Params, share: float) -> Room:
 def prepared(s: Shape, share: float) -> float:
     """Rows in the form in which they are compared; 0 if they are made anew tile by tile."""
     each = s.d / 8 if s.bits else _POSTING * s.per_row if s.by_postings else 8.0 * s.d
+    if s.by_meetings:
+        each = 3.0 * s.per_row
     return s.n * each if s.n * each <= 256 * MIB * share else 0.0
 
 

@@ -14,8 +14,9 @@ Spectral scores
     `labelsets` and their `similarity`, `affinity` of features; `spectral` sums, `spectrum` has
     eigenvectors, `pairsums` label against label, `greedy` the choices of MLLAP, `edges` a graph.
 Neighbours
-    `distances` of rows, of `bits`, of sparse rows by `postings`; `neighbors` at several numbers of
-    features, `members` of overlapping classes. `mlknn` and `dmlknn` count labels of neighbours;
+    `distances` of rows, of `bits`, of sparse rows by `postings`, by `meetings` or, where few must
+    be known, by `bounds`; `neighbors` at several numbers of features, `members` of overlapping
+    classes and the `terms` they make. `mlknn` and `dmlknn` count labels of neighbours;
     `hitmiss`, `gaps` and `cell_gaps` are those of Relief.
 Rough sets and streams
     `separation` of two rows (in `planes`, by `holders`), `reach` of violators and their lists,

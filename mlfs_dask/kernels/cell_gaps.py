@@ -15,8 +15,8 @@ from mlfs_dask._typing import AnyArray, FloatArray, IntArray
 from mlfs_dask.kernels._jit import inline, jit
 from mlfs_dask.kernels.exactsum import Cuts
 from mlfs_dask.kernels.gaps import difference
-from mlfs_dask.kernels.members import Terms
-from mlfs_dask.kernels.postings import SparseRows, SparseRule
+from mlfs_dask.kernels.postings import Cells, SparseRows, SparseRule
+from mlfs_dask.kernels.terms import Terms
 
 
 class Scratch(NamedTuple):
@@ -46,27 +46,6 @@ def make_scratch(n_kept: int) -> Scratch:
         np.zeros(n_kept, dtype=np.bool_),
         np.empty(n_kept + 1, dtype=np.int64),
     )
-
-
-class Cells(NamedTuple):
-    """Rows by their stored cells, with what each adds where the other row omits the feature.
-
-    Attributes
-    ----------
-    start : ndarray of int64, shape (n_rows + 1,)
-        Cells of row i are ``start[i]:start[i + 1]``.
-    place : ndarray of int64, shape (n_cells,)
-        Position of the feature in the order of summation, ascending inside a row.
-    value : ndarray of float64, shape (n_cells,)
-        Scaled; NaN is missing.
-    gap : ndarray of float64, shape (n_cells,)
-        Difference to an omitted cell.
-    """
-
-    start: IntArray
-    place: IntArray
-    value: FloatArray
-    gap: FloatArray
 
 
 @jit

@@ -15,7 +15,7 @@ from mlfs_dask._typing import AnyArray, FloatArray
 from mlfs_dask.kernels._jit import inline, jit
 from mlfs_dask.kernels.distances import NOMINAL
 from mlfs_dask.kernels.exactsum import Cuts, add_exactly
-from mlfs_dask.kernels.members import Terms
+from mlfs_dask.kernels.terms import Terms
 
 
 class Kinds(NamedTuple):

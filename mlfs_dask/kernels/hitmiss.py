@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from mlfs_dask._typing import ByteArray, IntArray
 from mlfs_dask.kernels._jit import inline, jit
-from mlfs_dask.kernels.members import Lists
+from mlfs_dask.kernels.terms import Lists
 
 ONE, PAIRS, JOINED, SETS = 0, 1, 2, 3
 """Label l against the rest, a sum each; label a against b, a sum per pair; all pairs into one sum;

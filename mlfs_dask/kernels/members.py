@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
+from mlfs_dask._typing import AnyArray, ByteArray, IntArray
 from mlfs_dask.kernels._jit import inline, jit
 from mlfs_dask.kernels.lanes import LANES, lanes_below, lowest_bit
 
@@ -94,53 +94,6 @@ def set_members(codes: IntArray, n_sets: int) -> Members:
     return Members(start, row[first] // LANES, word, barred, n)
 
 
-class Lists(NamedTuple):
-    """Which lists of neighbours some queries ask for, and what each neighbour counts.
-
-    Attributes
-    ----------
-    start : ndarray of int64, shape (n_targets + 1,)
-        Lists of target t are ``start[t]:start[t + 1]``. A target is a query together with the sum
-        that its neighbours are added to.
-    query, sum : ndarray of int64, shape (n_targets,)
-    inside, barred : ndarray of int64, shape (n_lists,)
-        Candidates of a list: the rows in one set and not in the other.
-    size : ndarray of int64, shape (n_lists,)
-        Number of candidates, the query itself not counted.
-    weight : ndarray of float64, shape (n_lists,)
-        Of each neighbour.
-    """
-
-    start: IntArray
-    query: IntArray
-    sum: IntArray
-    inside: IntArray
-    barred: IntArray
-    size: IntArray
-    weight: FloatArray
-
-
-class Terms(NamedTuple):
-    """Weighted differences to be added up.
-
-    Attributes
-    ----------
-    start : ndarray of int64, shape (n_targets + 1,)
-        Terms of target t are ``start[t]:start[t + 1]``.
-    query, sum : ndarray of int64, shape (n_targets,)
-        See :class:`Lists`.
-    row : ndarray of int64, shape (n_terms,)
-        Training rows, ascending inside a target, each once.
-    weight : ndarray of float64, shape (n_terms,)
-    """
-
-    start: IntArray
-    query: IntArray
-    sum: IntArray
-    row: IntArray
-    weight: FloatArray
-
-
 @inline
 def _insert(distance: AnyArray, index: IntArray, used: int, value: Any, row: int) -> None:
     """Put a row behind those that are as near or nearer; the last one falls out."""
@@ -208,8 +161,21 @@ def nearest_members(
 
 
 @jit
-def _add_members(members: Members, inside: int, barred: int, own: int, index: IntArray) -> int:
-    """All rows of a class but one, ascending."""
+def all_members(members: Members, inside: int, barred: int, own: int, index: IntArray) -> int:
+    """All rows of a class but one.
+
+    Parameters
+    ----------
+    members, inside, barred, own
+        As in :func:`nearest_members`.
+    index : ndarray of int64, changed
+        Gets the rows, ascending.
+
+    Returns
+    -------
+    int
+        How many there are.
+    """
     block, word, away = members.block, members.word, members.barred[barred]
     used = 0
     for e in range(members.start[inside], members.start[inside + 1]):
@@ -221,120 +187,3 @@ def _add_members(members: Members, inside: int, barred: int, own: int, index: In
                 index[used] = j
                 used += 1
     return used
-
-
-class Room(NamedTuple):
-    """Scratch of :func:`find_terms`.
-
-    Attributes
-    ----------
-    distance : ndarray, shape (k,)
-    row : ndarray of int64, shape (k,)
-    held : ndarray of float64, shape (n_rows,)
-        Weights collected so far.
-    seen : ndarray of bool, shape (n_rows,)
-        All False between targets.
-    """
-
-    distance: AnyArray
-    row: IntArray
-    held: FloatArray
-    seen: AnyArray
-
-
-def make_room(k: int, n_rows: int, dtype: type) -> Room:
-    """Scratch for lists of k neighbours."""
-    return Room(
-        np.empty(k, dtype=dtype),
-        np.empty(k, dtype=np.int64),
-        np.empty(n_rows),
-        np.zeros(n_rows, dtype=np.bool_),
-    )
-
-
-@jit
-def _settle(row: IntArray, weight: FloatArray, room: Room) -> None:
-    """Sort the rows of a target, take their weights and clear the scratch."""
-    if 32 * len(row) < len(room.seen):
-        row.sort()
-    else:
-        used = 0
-        for j in range(len(room.seen)):
-            if room.seen[j]:
-                row[used] = j
-                used += 1
-    for e in range(len(row)):
-        weight[e] = room.held[row[e]]
-        room.seen[row[e]] = False
-
-
-@jit
-def find_terms(
-    totals: AnyArray,
-    members: Members,
-    lists: Lists,
-    own: IntArray,
-    largest: Any,
-    room: Room,
-    unsure: AnyArray,
-) -> Terms:
-    """Neighbours of all lists, those of one target joined.
-
-    Parameters
-    ----------
-    totals : ndarray, shape (n_queries, >= 64 * n_blocks)
-        Distances.
-    members, lists
-        What is asked for.
-    own : ndarray of int64, shape (n_queries,)
-        Row that each query is.
-    largest
-        A distance as large as this is not known exactly.
-    room
-        From :func:`make_room`.
-    unsure : ndarray of bool, shape (n_queries,), changed
-        Set where such a distance would have decided; their terms weigh nothing.
-    """
-    k = len(room.row)
-    n_targets = len(lists.query)
-    capacity = 0
-    for e in range(len(lists.size)):
-        capacity += min(k, lists.size[e])
-    start = np.zeros(n_targets + 1, dtype=np.int64)
-    row = np.empty(capacity, dtype=np.int64)
-    weight = np.empty(capacity)
-    used = 0
-    for t in range(n_targets):
-        begin, query = used, lists.query[t]
-        for e in range(lists.start[t], lists.start[t + 1]):
-            if lists.size[e] <= k:
-                found = _add_members(
-                    members, lists.inside[e], lists.barred[e], own[query], room.row
-                )
-            else:
-                found = nearest_members(
-                    totals[query],
-                    members,
-                    lists.inside[e],
-                    lists.barred[e],
-                    own[query],
-                    room.distance,
-                    room.row,
-                )
-                if room.distance[k - 1] >= largest:
-                    unsure[query] = True
-            for r in range(found):
-                j = room.row[r]
-                if room.seen[j]:
-                    room.held[j] += lists.weight[e]
-                else:
-                    room.seen[j] = True
-                    room.held[j] = lists.weight[e]
-                    row[used] = j
-                    used += 1
-        _settle(row[begin:used], weight[begin:used], room)
-        start[t + 1] = used
-    for t in range(n_targets):
-        if unsure[lists.query[t]]:
-            weight[start[t] : start[t + 1]] = 0.0
-    return Terms(start, lists.query, lists.sum, row[:used], weight[:used])

@@ -93,7 +93,16 @@ def distance_buffer(n_queries: int, n_rows: int, dtype: type) -> AnyArray:
 
 
 @inline
-def _insert(distance: AnyArray, index: IntArray, value: Any, row: Any) -> None:
+def insert(distance: AnyArray, index: IntArray, value: Any, row: Any) -> None:
+    """Put a row nearer than the last one behind those that are as near; the last one falls out.
+
+    Parameters
+    ----------
+    distance, index : ndarray, shape (k,), changed
+        A list.
+    value, row
+        The row and its distance.
+    """
     place = len(distance) - 1
     while place > 0 and value < distance[place - 1]:
         distance[place] = distance[place - 1]
@@ -114,7 +123,7 @@ def _scan(total: AnyArray, n_rows: int, base: int, own: int, found: Found) -> No
             j = start + np.int64(lowest_bit(mask))
             mask &= mask - np.uint64(1)
             if total[j] < distance[last] and base + j != own:
-                _insert(distance, index, total[j], base + j)
+                insert(distance, index, total[j], base + j)
 
 
 @jit
@@ -131,7 +140,7 @@ def _scan_within(
             j = start + np.int64(lowest_bit(mask))
             mask &= mask - np.uint64(1)
             if total[j] <= limit and total[j] < distance[last] and base + j != own:
-                _insert(distance, index, total[j], base + j)
+                insert(distance, index, total[j], base + j)
                 limit = min(limit, distance[last])
 
 

@@ -49,6 +49,27 @@ class SparseRows(NamedTuple):
     value: FloatArray
 
 
+class Cells(NamedTuple):
+    """Rows by their stored cells, with what each adds where the other row omits the feature.
+
+    Attributes
+    ----------
+    start : ndarray of int64, shape (n_rows + 1,)
+        Cells of row i are ``start[i]:start[i + 1]``.
+    place : ndarray of int64, shape (n_cells,)
+        Position of the feature in the order of summation, ascending inside a row.
+    value : ndarray of float64, shape (n_cells,)
+        Scaled; NaN is missing.
+    gap : ndarray of float64, shape (n_cells,)
+        Difference to an omitted cell.
+    """
+
+    start: IntArray
+    place: IntArray
+    value: FloatArray
+    gap: FloatArray
+
+
 class Postings(NamedTuple):
     """Stored cells of consecutive rows, feature after feature in the order of summation.
 
@@ -96,8 +117,16 @@ class SparseRule(NamedTuple):
 
 
 @inline
-def _square(a: float, b: float, how: int, bottom: float, top: float) -> float:
-    """Squared gap of two values; the rules of ``add_plain``, ``add_missing``, ``add_nominal``."""
+def squared_gap(a: float, b: float, how: int, bottom: float, top: float) -> float:
+    """Squared gap of two values; the rules of ``add_plain``, ``add_missing``, ``add_nominal``.
+
+    Parameters
+    ----------
+    a, b
+        Scaled values.
+    how, bottom, top
+        See ``DistanceRule``.
+    """
     if how == NOMINAL:
         return 0.0 if a == b else 1.0
     gap = a - b
@@ -141,7 +170,7 @@ def post(data: AnyArray, indices: AnyArray, indptr: AnyArray, rule: SparseRule) 
                 row[e] = i
                 value[e] = (np.float64(data[p]) - rule.shift[f]) / rule.span[f]
                 omitted = (0.0 - rule.shift[f]) / rule.span[f]
-                square[e] = _square(omitted, value[e], rule.how[f], rule.bottom[f], rule.top[f])
+                square[e] = squared_gap(omitted, value[e], rule.how[f], rule.bottom[f], rule.top[f])
     return Postings(start, row, value, square, n_rows)
 
 
@@ -155,12 +184,13 @@ def rows_in_order(postings: Postings) -> SparseRows:
         Of the rows.
     """
     start = np.zeros(postings.n_rows + 1, dtype=np.int64)
-    for e in range(len(postings.row)):
+    n_cells = postings.start[-1]
+    for e in range(n_cells):
         start[postings.row[e] + 1] += 1
     for i in range(postings.n_rows):
         start[i + 1] += start[i]
-    place = np.empty(len(postings.row), dtype=np.int64)
-    value = np.empty(len(postings.row))
+    place = np.empty(n_cells, dtype=np.int64)
+    value = np.empty(n_cells)
     used = start[:-1].copy()
     for f in range(len(postings.start) - 1):
         for e in range(postings.start[f], postings.start[f + 1]):
@@ -190,11 +220,11 @@ def _add_to_all(
     for e in range(begin, end):
         held[e - begin] = total[row[e]]
     omitted = (0.0 - rule.shift[f]) / rule.span[f]
-    for_omitted = _square(own, omitted, how, bottom, top)
+    for_omitted = squared_gap(own, omitted, how, bottom, top)
     for j in range(len(total)):
         total[j] += for_omitted
     for e in range(begin, end):
-        total[row[e]] = held[e - begin] + _square(own, value[e], how, bottom, top)
+        total[row[e]] = held[e - begin] + squared_gap(own, value[e], how, bottom, top)
 
 
 @jit
@@ -248,7 +278,7 @@ def search_sparse(
 
 @jit
 def distances_sparse(
-    queries: SparseRows,
+    queries: SparseRows | Cells,
     postings: Postings,
     rule: SparseRule,
     base: int,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
 from mlfs_dask.errors import InputError
-from mlfs_dask.graphs import neighbor_tasks, neighbors
+from mlfs_dask.graphs import neighbor_tasks, neighbors, search_tasks
 from mlfs_dask.graphs.executor import InProcess
 from mlfs_dask.graphs.neighbors import NeighborSearch, nearest_neighbors, whole_lists
 from mlfs_dask.graphs.source import as_source
@@ -76,16 +76,19 @@ def assert_same_lists(found, expected):
 
 @contextmanager
 def rows_as(form, **patches):
-    """How rows are wrapped, with CSR rows compared by all cells or by stored cells alone."""
+    """How rows are wrapped, with CSR rows compared by all cells, stored cells or meetings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbors, "SPARSE_SHARE", 1.0 if form == "postings" else -1.0)
+        if form == "meetings":
+            patch.setattr(neighbors, "BRUTE_FEATURES", 0)
+            patch.setattr(neighbors, "MET_SHARE", 0.6)
+        homes = {"PREPARED_BYTES": neighbors, "STRIP": search_tasks}
         for name, value in patches.items():
-            module = neighbors if name == "PREPARED_BYTES" else neighbor_tasks
-            patch.setattr(module, name, value)
+            patch.setattr(homes.get(name, neighbor_tasks), name, value)
         yield np.asarray if form == "array" else sp.csr_matrix
 
 
-FORMS = st.sampled_from(["array", "csr", "postings"])
+FORMS = st.sampled_from(["array", "csr", "postings", "meetings"])
 
 
 @settings(max_examples=80)
@@ -119,7 +122,7 @@ def test_rows_prepared_strip_by_strip_give_the_same_lists(case, tile, form) -> N
 
     with rows_as("array") as wrap:
         expected = _joined(lists(wrap))
-    with rows_as(form, PREPARED_BYTES=0, PART_BYTES=1, STRIP=2, POSTED_ROWS=2) as wrap:
+    with rows_as(form, PREPARED_BYTES=0, PART_BYTES=1, STRIP=2, POSTED_ROWS=2, MET_ROWS=3) as wrap:
         assert _joined(lists(wrap)) == expected
 
 

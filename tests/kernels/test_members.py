@@ -16,13 +16,8 @@ from mlfs_dask.kernels.hitmiss import (
     rows_with_a_pair,
 )
 from mlfs_dask.kernels.labelsets import find_label_sets
-from mlfs_dask.kernels.members import (
-    find_terms,
-    label_members,
-    make_room,
-    nearest_members,
-    set_members,
-)
+from mlfs_dask.kernels.members import label_members, nearest_members, set_members
+from mlfs_dask.kernels.terms import find_terms, make_room
 
 NONE = np.zeros((0, 0), dtype=np.int64)
 
@@ -136,7 +131,7 @@ def test_terms_are_those_of_the_definitions(kind, seed, n, q, k):
     codes = sets.codes if kind == SETS else np.zeros(0, dtype=np.int64)
     lists = ask(question, Y, codes, n)
     unsure, room = np.zeros(n, dtype=bool), make_room(k, n, np.float64)
-    terms = find_terms(D, members, lists, np.arange(n), np.inf, room, unsure)
+    terms = find_terms(D, members, lists, np.arange(n), np.inf, room, unsure, None)
     found = {}
     for t, query in enumerate(terms.query.tolist()):
         rows = terms.row[terms.start[t] : terms.start[t + 1]].tolist()
@@ -164,7 +159,7 @@ def test_queries_that_a_distance_does_not_tell_are_marked():
     lists = ask(question, Y, np.zeros(0, dtype=np.int64), 6)
     unsure = np.zeros(6, dtype=bool)
     room = make_room(1, 6, np.uint8)
-    terms = find_terms(D, label_members(Y), lists, own, np.uint8(255), room, unsure)
+    terms = find_terms(D, label_members(Y), lists, own, np.uint8(255), room, unsure, None)
     assert unsure.tolist() == [False] + [True] * 5
     assert terms.weight[: terms.start[1]].tolist() == [-1.0, 1.0]
     assert not terms.weight[terms.start[1] :].any()

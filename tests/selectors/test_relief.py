@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlfs_dask.errors import InputError
-from mlfs_dask.graphs import relief, relief_tasks
+from mlfs_dask.graphs import neighbors, relief, relief_tasks
 from mlfs_dask.graphs.source import as_source
 from mlfs_dask.selectors.mlrelieff import MLReliefF
 from mlfs_dask.selectors.relief_wrapper import ReliefWrapper
@@ -105,16 +105,19 @@ def weights(selector, parameters, X, Y, **options):
 
 
 @pytest.mark.parametrize(("selector", "parameters"), SELECTORS, ids=IDS)
-@pytest.mark.parametrize("road", ["popcount", "postings", "dense"])
+@pytest.mark.parametrize("road", ["popcount", "meetings", "postings", "dense"])
 def test_bits_do_not_depend_on_workers_tiles_or_memory(selector, parameters, road, monkeypatch):
     X, Y = rows_of(road)
+    if road == "meetings":
+        monkeypatch.setattr(neighbors, "BRUTE_FEATURES", 0)
     # A class of which the farthest row is a neighbour, and one of which it isn't.
-    parameters = {**parameters, "n_neighbors": 60 if road == "popcount" else 3}
+    parameters = {**parameters, "n_neighbors": 60 if X.max() == 1.0 else 3}
     expected = weights(selector, parameters, X, Y, tile=1000)
     assert expected[0] == road
     assert weights(selector, parameters, X, Y, tile=32) == expected
-    if road == "popcount":
-        assert weights(selector, parameters, X.toarray(), Y) == expected
+    if road in ("popcount", "meetings"):
+        dense = weights(selector, parameters, X.toarray(), Y)
+        assert dense == ("popcount", expected[1])
     monkeypatch.setattr(relief, "PREPARED_BYTES", 0)
     assert weights(selector, parameters, X, Y, tile=32) == expected
     monkeypatch.setattr("mlfs_dask.graphs.neighbors.PREPARED_BYTES", 0)
