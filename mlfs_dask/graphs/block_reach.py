@@ -24,7 +24,7 @@ _FULL_SHARE = 1 / 64
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Rows ``first:last`` of the source, in tile ``tile``."""
+    """Rows ``first:last`` of those that are compared, in tile ``tile``."""
 
     first: int
     last: int
@@ -38,6 +38,8 @@ class BlockReach:
     ----------
     rows : ndarray of int64
         Positions in the block of rows that aren't settled without any feature.
+    weight : ndarray of int64, shape (n_rows,)
+        Rows of the source that each of these stands for.
 
     Attributes
     ----------
@@ -46,8 +48,8 @@ class BlockReach:
     reach : Reach
     """
 
-    def __init__(self, rows: IntArray) -> None:
-        self._rows = rows
+    def __init__(self, rows: IntArray, weight: IntArray) -> None:
+        self._rows, self._weight = rows, weight
         self.forget()
 
     def forget(self) -> None:
@@ -56,6 +58,7 @@ class BlockReach:
         self.chosen: tuple[int, ...] = ()
         self.reach = Reach(
             self._rows.copy(),
+            self._weight.copy(),
             np.zeros(n, dtype=np.int64),
             np.zeros(n, dtype=np.int64),
             np.zeros((n, _FIRST_HELD), dtype=np.int32),
@@ -119,7 +122,7 @@ class KeptBlock:
     Attributes
     ----------
     block : RowBlock
-    rows : ndarray of int64
+    rows, weight : ndarray of int64
         See `BlockReach`.
     dependency : BlockReach or Dask future of it, or None
     state : BlockReach or None
@@ -128,6 +131,7 @@ class KeptBlock:
 
     block: RowBlock
     rows: IntArray
+    weight: IntArray
     dependency: Any = None
     state: BlockReach | None = None
 
@@ -154,4 +158,4 @@ def state_of(block: KeptBlock) -> BlockReach:
     block
         Attached, if its state was kept.
     """
-    return BlockReach(block.rows) if block.state is None else block.state
+    return BlockReach(block.rows, block.weight) if block.state is None else block.state

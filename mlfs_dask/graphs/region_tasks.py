@@ -10,6 +10,7 @@ import numpy as np
 
 from mlfs_dask._typing import BoolArray, IntArray
 from mlfs_dask.graphs.block_reach import BlockReach, KeptBlock, RowBlock, state_of
+from mlfs_dask.graphs.duplicates import collapse
 from mlfs_dask.graphs.neighbor_tasks import sealed
 from mlfs_dask.graphs.separation import (
     Columns,
@@ -19,7 +20,7 @@ from mlfs_dask.graphs.separation import (
     sealed_rows,
 )
 from mlfs_dask.graphs.tiles import TileTask
-from mlfs_dask.kernels.holders import Holders
+from mlfs_dask.kernels.holders import Holders, Within
 from mlfs_dask.kernels.indispensable import find_indispensable
 from mlfs_dask.kernels.reach import (
     Cursors,
@@ -46,6 +47,8 @@ class AllRows:
     offsets : ndarray of int64, shape (n_tiles + 1,)
         Tile ``t`` holds rows ``offsets[t]:offsets[t + 1]``.
     holders : Holders
+    weight : ndarray of int64, shape (n_rows,)
+        Rows of the source that each of the whole stands for; empty where that is one.
     """
 
     columns: Columns
@@ -53,6 +56,7 @@ class AllRows:
     tiles: list[TileTask]
     offsets: IntArray
     holders: Holders
+    weight: IntArray
 
     def panels(self, own: Rows) -> Iterator[Panel]:
         """The rows of a block beside all rows, in index order.
@@ -116,17 +120,20 @@ class Gains(NamedTuple):
     Attributes
     ----------
     n_open : int
-        Rows that aren't settled.
+        Rows of the source that aren't settled.
     by_slot : ndarray of int64, shape (64 * n_words,)
-        Rows that the feature of each slot would settle.
+        Rows of the source that the feature of each slot would settle.
+    looks : int
+        Pairs of rows looked at.
     """
 
     n_open: int
     by_slot: IntArray
+    looks: int = 0
 
 
 def join_tiles(tiles: PreparedTiles, columns: Columns, offsets: IntArray, n_labels: int) -> AllRows:
-    """Prepared rows of all tiles in one, with lists of what is other than 0 in few of them.
+    """Prepared rows of all tiles in one, equal rows once; lists of what is not 0 in few of them.
 
     Parameters
     ----------
@@ -140,7 +147,20 @@ def join_tiles(tiles: PreparedTiles, columns: Columns, offsets: IntArray, n_labe
         Number of labels.
     """
     whole = join_rows(iter(tiles.parts), int(offsets[-1]), columns, n_labels)
-    return AllRows(columns, whole, [], offsets, find_holders(whole, columns.layout))
+    whole, weight = collapse(whole)
+    return AllRows(columns, whole, [], offsets, find_holders(whole, columns.layout), weight)
+
+
+def weigh_rows(_: None, rows: AllRows) -> tuple[IntArray, BoolArray]:
+    """How many rows of the source each of the whole stands for, and whether it carries labels.
+
+    Parameters
+    ----------
+    rows
+        All rows, prepared.
+    """
+    assert rows.whole is not None
+    return rows.weight, np.any(rows.whole.labels != 0, axis=1)
 
 
 def begin_block(block: KeptBlock) -> BlockReach:
@@ -151,12 +171,12 @@ def begin_block(block: KeptBlock) -> BlockReach:
     block
         Without state.
     """
-    return BlockReach(block.rows)
+    return BlockReach(block.rows, block.weight)
 
 
 def region_of_block(
     block: RowBlock, rows: AllRows, features: IntArray
-) -> tuple[BoolArray, WordArray]:
+) -> tuple[BoolArray, WordArray, int]:
     """Rows of a block in the positive region of some features, and those that they need for it.
 
     Parameters
@@ -171,18 +191,23 @@ def region_of_block(
     inside : ndarray of bool, shape (n_rows,)
     needed : ndarray of uint64, shape (n_words,)
         Features, by slot, without which a row would leave the region.
+    looks : int
+        Pairs of rows looked at.
     """
     layout = rows.columns.layout
     among, own = choose(layout, features), rows.of_block(block)
     labelled: BoolArray = np.any(own.labels != 0, axis=1)
+    if rows.whole is not None:
+        labelled &= rows.weight[block.first : block.last] > 0
     outside: BoolArray = np.zeros(len(labelled), dtype=bool)
     sole = np.zeros((len(labelled), layout.n_words), dtype=np.uint64)
+    holders, looks = sealed(rows.holders), 0
     for panel in rows.panels(own):
-        find_indispensable(panel, among, labelled, outside, sole)
-    return ~outside, np.bitwise_or.reduce(sole[~outside], axis=0)
+        looks += find_indispensable(panel, among, holders, labelled, outside, sole)
+    return ~outside, np.bitwise_or.reduce(sole[~outside], axis=0), looks
 
 
-def settle_block(block: KeptBlock, rows: AllRows, order: tuple[int, ...]) -> IntArray:
+def settle_block(block: KeptBlock, rows: AllRows, order: tuple[int, ...]) -> tuple[IntArray, int]:
     """How many of a block's rows are left open by each beginning of a sequence of features.
 
     Parameters
@@ -197,6 +222,8 @@ def settle_block(block: KeptBlock, rows: AllRows, order: tuple[int, ...]) -> Int
     Returns
     -------
     ndarray of int64, shape (len(order) + 1,)
+    int
+        Pairs of rows looked at.
     """
     state = state_of(block)
     state.forget()
@@ -205,14 +232,17 @@ def settle_block(block: KeptBlock, rows: AllRows, order: tuple[int, ...]) -> Int
     level = np.zeros(len(reach.row), dtype=np.int64)
     words = np.zeros((len(reach.row), layout.n_words), dtype=np.uint64)
     cursors, own = _cursors(reach), rows.of_block(block.block)
-    sequence = layout.slot[features], choose(layout, features)
+    within = Within(choose(layout, features), sealed(rows.holders))
+    sequence = layout.slot[features], within
     for panel in rows.panels(own):
         settle_in_order(panel, *sequence, reach, cursors, level, words)
     reach.scanned[:] = cursors.at
     state.keep(order, ~cursors.open, cursors)
     level[~cursors.open] = len(order) + 1
-    settled_by = np.bincount(level, minlength=len(order) + 2)[:-1]
-    return len(level) - np.cumsum(settled_by)
+    settled_by = np.zeros(len(order) + 2, dtype=np.int64)
+    np.add.at(settled_by, level, reach.weight)
+    n_open = reach.weight.sum() - np.cumsum(settled_by[:-1])
+    return n_open, int(cursors.counts[:, 1].sum())
 
 
 def gains_of_block(
@@ -244,17 +274,18 @@ def gains_of_block(
     words = np.tile(allowed, (len(reach.row), 1))
     leave_out_sure(reach, words)
     cursors, own = _cursors(reach), rows.of_block(block.block)
-    sets = choose(layout, missed), choose(layout, np.array(chosen, dtype=np.int64))
-    holders = sealed(rows.holders)
+    all_chosen = choose(layout, np.array(chosen, dtype=np.int64))
+    sets = choose(layout, missed), Within(all_chosen, sealed(rows.holders))
     by_slot = np.zeros(64 * layout.n_words, dtype=np.int64)
     n_known = reach.n_sure.copy()
     for panel in rows.panels(own):
-        narrow(panel, *sets, holders, reach, cursors, words, by_slot)
+        narrow(panel, *sets, reach, cursors, words, by_slot)
     count_candidates(reach, cursors, n_known, allowed, words, by_slot)
     unsettled = cursors.full | (cursors.kept > 0)
+    n_open = int(reach.weight[unsettled].sum())
     state.keep(chosen, unsettled, cursors)
     state.make_room(int(cursors.full.sum()), limit_bytes)
-    return Gains(int(unsettled.sum()), by_slot)
+    return Gains(n_open, by_slot, int(cursors.counts[:, 1].sum()))
 
 
 def _cursors(reach: Reach) -> Cursors:
@@ -265,4 +296,5 @@ def _cursors(reach: Reach) -> Cursors:
         reach.scanned.copy(),
         np.ones(n, dtype=bool),
         np.zeros(n, dtype=bool),
+        np.column_stack([reach.weight, np.zeros(n, dtype=np.int64)]),
     )

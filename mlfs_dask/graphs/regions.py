@@ -7,12 +7,15 @@
     decisions so far, candidates ──────────> └──> rows not in POS_B, gains of the candidates
                                              └──> once they are few: violators themselves, listed
 
-A block of rows is compared with all rows. Everything that comes back is a count or a set: the same
-on any blocks, workers and tiles.
+Rows that are equal in all that is compared are one row: its labels are those that all of them
+carry, and it stands for as many of them as carry no others (no other one can be in a positive
+region). A block of rows is compared with all rows. Everything that comes back is a count or a set:
+the same on any blocks, workers and tiles.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -31,8 +34,9 @@ from mlfs_dask.graphs.region_tasks import (
     join_tiles,
     region_of_block,
     settle_block,
+    weigh_rows,
 )
-from mlfs_dask.graphs.remaining import Remaining, join_lists, list_block
+from mlfs_dask.graphs.remaining import Listed, Remaining, join_lists, list_block
 from mlfs_dask.graphs.separation import (
     PREPARED_BYTES,
     Columns,
@@ -73,6 +77,8 @@ class Regions:
     ----------
     prepared : bool
         Rows are prepared once; else anew for every request.
+    looks : int
+        Pairs of rows looked at so far.
     """
 
     def __init__(
@@ -88,11 +94,15 @@ class Regions:
         size = row_bytes(columns, Y.shape[1], cells_per_row) * source.n_samples
         self.prepared = size <= room(PREPARED_BYTES, executor)
         self._rows = self._all_rows(source, Y)
-        self._blocks = row_blocks(source.offsets, executor.n_workers, whole_tiles=not self.prepared)
+        self._weight, offsets = np.ones(source.n_samples, dtype=np.int64), source.offsets
+        if self.prepared:
+            [(self._weight, self._labelled)] = executor.map(weigh_rows, [None], self._rows)
+            offsets = np.array([0, len(self._weight)])
+        self._blocks = row_blocks(offsets, executor.n_workers, whole_tiles=not self.prepared)
         self._kept: list[KeptBlock] = []
         self._n_whole = 0
         self._remaining: Remaining | None = None
-        self._n_open = self._try_below = 0
+        self._n_open = self._try_below = self.looks = 0
 
     def _all_rows(self, source: Source, Y: ByteArray) -> Any:
         """`AllRows` or a future of it, which is made anew should its worker be lost."""
@@ -103,7 +113,14 @@ class Regions:
             return executor.keep(join_tiles, [tiles], *common)[0]
         local = local_tasks(source, executor, Y)
         return executor.share(
-            AllRows(columns, None, local, source.offsets, no_holders(columns.layout))
+            AllRows(
+                columns,
+                None,
+                local,
+                source.offsets,
+                no_holders(columns.layout),
+                np.zeros(0, dtype=np.int64),
+            )
         )
 
     def whole(self, features: IntArray) -> tuple[int, IntArray]:
@@ -117,16 +134,20 @@ class Regions:
             All that may be chosen, ascending.
         """
         inside, core = self._region(features)
-        self._n_whole, self._remaining = int(inside.sum()), None
+        self._n_whole, self._remaining = int(self._weight[inside].sum()), None
         self._n_open = len(inside)
         self._try_below = _LISTED_LOOKS // len(inside) + 1
-        matters = inside & self._labelled
-        blocks = [KeptBlock(b, np.flatnonzero(matters[b.first : b.last])) for b in self._blocks]
+        matters = np.flatnonzero(inside & self._labelled & (self._weight > 0))
+        blocks = [self._empty_block(block, matters) for block in self._blocks]
         states = self._executor.keep(begin_block, blocks)
         self._kept = [
             replace(block, dependency=state) for block, state in zip(blocks, states, strict=True)
         ]
         return self._n_whole, core
+
+    def _empty_block(self, block: RowBlock, rows: IntArray) -> KeptBlock:
+        own = rows[np.searchsorted(rows, block.first) : np.searchsorted(rows, block.last)]
+        return KeptBlock(block, own - block.first, self._weight[own])
 
     def needed(self, features: IntArray) -> IntArray:
         """Features of a set without which its positive region would be another, ascending.
@@ -142,8 +163,9 @@ class Regions:
         inside: list[BoolArray] = []
         words = np.zeros(self._columns.layout.n_words, dtype=np.uint64)
         parts = self._executor.map(region_of_block, self._blocks, self._rows, features)
-        for rows, needed in parts:
+        for rows, needed, looks in parts:
             inside.append(rows)
+            self.looks += looks
             words |= needed
         return np.concatenate(inside), self._features_of(words)
 
@@ -169,8 +191,9 @@ class Regions:
             Whether it is the region of all features.
         """
         n_open = np.zeros(len(order) + 1, dtype=np.int64)
-        for part in self._executor.map(settle_block, self._kept, self._rows, order):
+        for part, looks in self._executor.map(settle_block, self._kept, self._rows, order):
             n_open += part
+            self.looks += looks
         self._n_open = int(n_open[-1])
         return self._n_whole - n_open, n_open == 0
 
@@ -188,7 +211,7 @@ class Regions:
         """
         slot = self._columns.layout.slot[candidates]
         placed = slot != NOWHERE
-        n_open, by_slot = self._gains(chosen, candidates)
+        n_open, by_slot, _ = self._gains(chosen, candidates)
         gains = np.zeros(len(candidates), dtype=np.int64)
         gains[placed] = by_slot[slot[placed]]
         return self._n_whole - n_open + gains, gains == n_open
@@ -208,6 +231,7 @@ class Regions:
         for part in self._executor.map(gains_of_block, self._kept, *common):
             by_slot += part.by_slot
             n_open += part.n_open
+            self.looks += part.looks
         self._n_open = n_open
         return Gains(n_open, by_slot)
 
@@ -215,8 +239,13 @@ class Regions:
         """Take the violators of all open rows here, unless they are too many."""
         self._try_below = (self._n_open + 1) // 2  # if they are, there may be fewer later
         room = _LISTED_BYTES // (8 * max(self._columns.layout.n_words, 1))
-        parts = self._executor.map(list_block, self._kept, self._rows, chosen, room)
-        self._remaining = join_lists(parts, chosen, room)
+        self._remaining = join_lists(self._lists(chosen, room), chosen, room, self._weight)
+
+    def _lists(self, chosen: tuple[int, ...], room: int) -> Iterator[Listed | None]:
+        asked = self._executor.map(list_block, self._kept, self._rows, chosen, room)
+        for part, looks in asked:
+            self.looks += looks
+            yield part
 
 
 def row_blocks(offsets: IntArray, n_workers: int, *, whole_tiles: bool) -> list[RowBlock]:

@@ -50,12 +50,15 @@ class Remaining:
         Features for which they are.
     row : ndarray of int64, shape (n_left,)
         Rows that they belong to, ascending.
+    weight : ndarray of int64, shape (n_left,)
+        Rows of the source that each of these stands for.
     words : ndarray of uint64, shape (n_left, n_words)
         Features, by slot, that separate the two.
     """
 
     chosen: tuple[int, ...]
     row: IntArray
+    weight: IntArray
     words: WordArray
 
     def after(self, chosen: tuple[int, ...], layout: Layout) -> Self | None:
@@ -78,7 +81,7 @@ class Remaining:
             return None
         new = choose(layout, np.array(chosen[n_known:], dtype=np.int64)).words
         left = ~np.any(self.words & new, axis=1)
-        return type(self)(chosen, self.row[left], self.words[left])
+        return type(self)(chosen, self.row[left], self.weight[left], self.words[left])
 
     def gains(self) -> Gains:
         """Open rows, and how many of them one more feature would settle."""
@@ -88,12 +91,13 @@ class Remaining:
         of_all = np.bitwise_and.reduceat(self.words, begins, axis=0)
         # The lowest byte first: little-endian processors only.
         bits = np.unpackbits(of_all.view(np.uint8), axis=1, bitorder="little")
-        return Gains(len(begins), bits.sum(axis=0, dtype=np.int64))
+        weight = self.weight[begins]
+        return Gains(int(weight.sum()), weight @ bits)
 
 
 def list_block(
     block: KeptBlock, rows: AllRows, chosen: tuple[int, ...], room: int
-) -> Listed | None:
+) -> tuple[Listed | None, int]:
     """List the violators within reach of a block's open rows.
 
     Parameters
@@ -111,6 +115,8 @@ def list_block(
     -------
     Listed or None
         None if there are more.
+    int
+        Pairs of rows looked at.
     """
     state, layout = state_of(block), rows.columns.layout
     state.missed(chosen)
@@ -118,16 +124,18 @@ def list_block(
     among = choose(layout, np.array(chosen, dtype=np.int64))
     owner = np.zeros(room, dtype=np.int64)
     words = np.zeros((room, layout.n_words), dtype=np.uint64)
-    n_found = 0
+    n_found, looks = 0, int(reach.n_held.sum())
     for panel in rows.panels(own):
+        end = panel.base + len(panel.other.labels)
+        looks += int((end - reach.scanned.clip(panel.base, end)).sum())
         n_found = list_violators(panel, among, reach, n_found, owner, words)
         if n_found > room:
-            return None
-    return Listed(block.block.first + owner[:n_found], words[:n_found].copy())
+            return None, looks
+    return Listed(block.block.first + owner[:n_found], words[:n_found].copy()), looks
 
 
 def join_lists(
-    parts: Iterable[Listed | None], chosen: tuple[int, ...], room: int
+    parts: Iterable[Listed | None], chosen: tuple[int, ...], room: int, weight: IntArray
 ) -> Remaining | None:
     """The violators of all blocks.
 
@@ -139,6 +147,8 @@ def join_lists(
         Features for which they were listed.
     room
         Violators that may be listed.
+    weight : ndarray of int64, shape (n_rows,)
+        Rows of the source that each row stands for.
 
     Returns
     -------
@@ -152,4 +162,5 @@ def join_lists(
         found.append(part)
     row = np.concatenate([each.row for each in found])
     order = np.argsort(row, kind="stable")
-    return Remaining(chosen, row[order], np.concatenate([each.words for each in found])[order])
+    words = np.concatenate([each.words for each in found])[order]
+    return Remaining(chosen, row[order], weight[row[order]], words)

@@ -31,7 +31,7 @@ from mlfs_dask.kernels.planes import (
 )
 from mlfs_dask.kernels.separation import NOWHERE, Layout, Rows, make_layout
 
-PREPARED_BYTES = 512 * 2**20
+PREPARED_BYTES = 768 * 2**20
 """Rows are prepared once and shared while they take no more; else tile by tile when needed."""
 _RADIUS_DIGITS = 12
 # From this share of cells on, sparse columns of many values are kept side by side.

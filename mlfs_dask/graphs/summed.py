@@ -33,9 +33,15 @@ class SummedRegions:
         Radii, and which features have codes for values.
     executor
         Where to run.
+
+    Attributes
+    ----------
+    looks : float
+        Pairs are not counted: NaN.
     """
 
     prepared = False
+    looks = float("nan")
 
     def __init__(self, source: Source, Y: ByteArray, columns: Columns, executor: Executor) -> None:
         self._executor = executor

@@ -259,7 +259,7 @@ def rough_set(s: Shape, params: Params, share: float) -> Room:
     values = 0.0 if s.bits else 8.0 * s.per_row
     whole = s.n * (words + values + 8)
     kept = s.n * (350 + s.d / 8)
-    fits = whole <= 512 * MIB * share
+    fits = whole <= 768 * MIB * share
     holders = min(64.0 * MIB, 4.0 * s.cells)
     tiles = whole / s.tiles
     held = (2 * whole + holders if fits else 0.0) + min(kept, 256 * MIB * share + 350.0 * s.n)

@@ -2,7 +2,9 @@
 
 A feature that is further from 0 than its radius in row i separates i from every row in which it is
 0. Whether it separates i from all its violators is seen from the few rows in which it is not 0:
-there is no need to look at the violators one by one.
+there is no need to look at the violators one by one. For the same reason the rows that a set of
+features does not separate from i all stand in the list of each of its features that is far from 0
+in i. The shortest one is walked along; most pairs of rows are never looked at.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlfs_dask._typing import IntArray
-from mlfs_dask.kernels._jit import jit
+from mlfs_dask.kernels._jit import jit, merged
 from mlfs_dask.kernels.lanes import lowest_bit
 from mlfs_dask.kernels.separation import (
+    NOWHERE,
     Chosen,
     Panel,
     Planes,
+    Rows,
     WordArray,
     is_separated,
     separators,
@@ -41,16 +45,92 @@ class Holders(NamedTuple):
     row: NDArray[np.int32]
 
 
+class Within(NamedTuple):
+    """What decides which pairs of rows need to be looked at.
+
+    Attributes
+    ----------
+    chosen : Chosen
+        Features that put violators out of reach.
+    holders : Holders
+        Lists of all rows; without any unless a panel holds all rows.
+    """
+
+    chosen: Chosen
+    holders: Holders
+
+
+@jit
+def shortest_lists(own: Rows, i: int, holders: Holders, chosen: Chosen) -> tuple[int, int]:
+    """Find the two chosen features far from 0 in a row that fewest rows hold.
+
+    Parameters
+    ----------
+    own, i
+        The row.
+    holders
+        The lists.
+    chosen
+        Features.
+
+    Returns
+    -------
+    int, int
+        Slots; ``NOWHERE`` where there is none with a list.
+    """
+    best = second = NOWHERE
+    if len(holders.row) > 0:
+        for x in range(len(chosen.head)):
+            w = chosen.head[x]
+            word = own.head.far[i, w] & chosen.words[w]
+            best, second = _shorter(holders, 64 * w, word, best, second)
+        begin = own.head.far.shape[1] + ((own.side.width + 63) >> 6)
+        for x in range(len(chosen.tail)):
+            w = chosen.tail[x]
+            word = own.tail.far[i, w] & chosen.words[begin + w]
+            best, second = _shorter(holders, 64 * (begin + w), word, best, second)
+    return best, second
+
+
+@merged
+def _shorter(holders: Holders, begin: int, word: Any, best: Any, second: Any) -> tuple[Any, Any]:
+    """Return the slots of the two shortest lists: of two lists and those of a word's features."""
+    while word:
+        slot = begin + np.int64(lowest_bit(word))
+        word &= word - np.uint64(1)
+        length = holders.start[slot + 1] - holders.start[slot]
+        if length == 0:
+            continue
+        if best == NOWHERE or length < holders.start[best + 1] - holders.start[best]:
+            best, second = slot, best
+        elif second == NOWHERE or length < holders.start[second + 1] - holders.start[second]:
+            second = slot
+    return best, second
+
+
+@merged
+def next_holder(holders: Holders, slot: int, j: int) -> int:
+    """Return the place in the list of a slot where the rows from row j on begin."""
+    low, high = int(holders.start[slot]), int(holders.start[slot + 1])
+    while low < high:
+        middle = (low + high) >> 1
+        if holders.row[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @jit
 def ask_holders(
     panel: Panel,
     i: int,
-    holders: Holders,
-    chosen: Chosen,
+    within: Within,
     words: WordArray,
     sure: NDArray[np.int32],
     n_sure: int,
     counts: IntArray,
+    own_counts: IntArray,
 ) -> int:
     """Settle candidates that have a list: they are dropped, or sure and counted.
 
@@ -60,10 +140,8 @@ def ask_holders(
         Rows; the other ones are all rows.
     i
         Row that has violators within reach.
-    holders
-        The lists.
-    chosen
-        Features that put violators out of reach.
+    within
+        Features chosen, and the lists.
     words : ndarray of uint64, shape (n_words,), changed
         Candidates; those stay that have no list, or are no further from 0 than their radius in i.
     sure : ndarray of int32, changed
@@ -72,12 +150,15 @@ def ask_holders(
         Slots that it has.
     counts : ndarray of int64, shape (64 * n_words,), changed
         By slot, rows that a candidate would settle.
+    own_counts : ndarray of int64, shape (2,), changed
+        Rows that row i stands for, and pairs of rows looked at.
 
     Returns
     -------
     int
         Slots that ``sure`` has now.
     """
+    chosen, holders = within
     for w in range(len(words)):
         left = words[w]
         while left:
@@ -88,8 +169,8 @@ def ask_holders(
             if first == last or not _is_far(panel, i, w, bit):
                 continue
             words[w] ^= bit
-            if _separates_all(panel, i, holders.row[first:last], chosen, w, bit):
-                counts[slot] += 1
+            if _separates_all(panel, i, holders.row[first:last], chosen, w, bit, own_counts):
+                counts[slot] += own_counts[0]
                 if n_sure < len(sure):
                     sure[n_sure] = slot
                     n_sure += 1
@@ -106,7 +187,13 @@ def _is_far(panel: Panel, i: int, w: int, bit: Any) -> bool:
 
 @jit
 def _separates_all(
-    panel: Panel, i: int, rows: NDArray[np.int32], chosen: Chosen, w: int, bit: Any
+    panel: Panel,
+    i: int,
+    rows: NDArray[np.int32],
+    chosen: Chosen,
+    w: int,
+    bit: Any,
+    own_counts: IntArray,
 ) -> bool:
     """Whether one feature separates row i from those of some rows that are violators in reach."""
     own, other = panel.own, panel.other
@@ -115,7 +202,9 @@ def _separates_all(
         if separators(own, i, other, j, w, bit):
             continue
         if violates(own.labels, i, other.labels, j) and not is_separated(own, i, other, j, chosen):
+            own_counts[1] += p + 1
             return False
+    own_counts[1] += len(rows)
     return True
 
 

@@ -2,19 +2,23 @@
 
 A pair of rows has to be looked at until a second feature separates it, no further: if one alone
 separates a row of the region from a violator, the region needs it. There is no pass for each
-feature left out.
+feature left out. Two features that are far from 0 in a row separate it from every row in which both
+are 0: what is left to be looked at stands in the lists of the two that fewest rows hold.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlfs_dask._typing import BoolArray
 from mlfs_dask.kernels._jit import jit, merged
+from mlfs_dask.kernels.holders import Holders, shortest_lists
 from mlfs_dask.kernels.lanes import lowest_bit
 from mlfs_dask.kernels.separation import (
     GROUP,
     LANES,
+    NOWHERE,
     STRIP,
     Chosen,
     Panel,
@@ -61,8 +65,13 @@ def _sole_separator(own: Rows, i: int, other: Rows, j: int, among: Chosen) -> in
 
 @jit
 def find_indispensable(
-    panel: Panel, among: Chosen, labelled: BoolArray, outside: BoolArray, sole: WordArray
-) -> None:
+    panel: Panel,
+    among: Chosen,
+    holders: Holders,
+    labelled: BoolArray,
+    outside: BoolArray,
+    sole: WordArray,
+) -> int:
     """Rows outside the positive region of a set of features, and what keeps the others inside.
 
     Parameters
@@ -71,26 +80,64 @@ def find_indispensable(
         Rows.
     among
         The set of features.
+    holders
+        Lists of all rows; without any unless the panel holds all rows.
     labelled : ndarray of bool, shape (n_own,)
         Rows that carry labels.
     outside : ndarray of bool, shape (n_own,), changed
         Rows with a violator within reach.
     sole : ndarray of uint64, shape (n_own, n_words), changed
         Features that alone separate the row from a violator; not complete for rows outside.
+
+    Returns
+    -------
+    int
+        Pairs of rows looked at.
     """
-    own, other = panel.own, panel.other
-    n_own, n_other = len(own.labels), len(other.labels)
+    n_own, n_other = len(panel.own.labels), len(panel.other.labels)
+    listed = np.zeros(n_other, dtype=np.int32)
+    has_lists = np.zeros(n_own, dtype=np.bool_)
+    looks = 0
     for first in range(0, n_own, GROUP):
         for begin in range(0, n_other, STRIP):
             end = min(begin + STRIP, n_other)
             for i in range(first, min(first + GROUP, n_own)):
-                if outside[i] or not labelled[i]:
+                if outside[i] or has_lists[i] or not labelled[i]:
                     continue
-                for j in range(begin, end):
-                    slot = _sole_separator(own, i, other, j, among)
-                    if slot == _SEVERAL or not violates(own.labels, i, other.labels, j):
+                n_rows = end - begin
+                if begin == 0:
+                    best, second = shortest_lists(panel.own, i, holders, among)
+                    has_lists[i] = second != NOWHERE
+                    if has_lists[i]:
+                        n_rows = _join_lists(holders, best, second, listed)
+                for p in range(n_rows):
+                    j = int(listed[p]) if has_lists[i] else begin + p
+                    looks += 1
+                    slot = _sole_separator(panel.own, i, panel.other, j, among)
+                    if slot == _SEVERAL or not violates(panel.own.labels, i, panel.other.labels, j):
                         continue
                     if slot == _NONE:
                         outside[i] = True
                         break
                     sole[i, slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
+    return looks
+
+
+@jit
+def _join_lists(holders: Holders, one: int, other: int, listed: NDArray[np.int32]) -> int:
+    """Enter the rows of two lists, ascending, each once; return how many there are."""
+    place, last = holders.start[one], holders.start[one + 1]
+    second, end = holders.start[other], holders.start[other + 1]
+    n_rows = 0
+    while place < last or second < end:
+        if second == end or (place < last and holders.row[place] <= holders.row[second]):
+            j = holders.row[place]
+            if second < end and holders.row[second] == j:
+                second += 1
+            place += 1
+        else:
+            j = holders.row[second]
+            second += 1
+        listed[n_rows] = j
+        n_rows += 1
+    return n_rows

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from mlfs_dask._typing import BoolArray, IntArray
 from mlfs_dask.kernels._jit import jit, merged
-from mlfs_dask.kernels.holders import Holders, ask_holders
+from mlfs_dask.kernels.holders import Within, ask_holders, next_holder, shortest_lists
 from mlfs_dask.kernels.lanes import lowest_bit
 from mlfs_dask.kernels.separation import (
     GROUP,
+    NOWHERE,
     STRIP,
     Chosen,
     Panel,
@@ -42,6 +43,8 @@ class Reach(NamedTuple):
     ----------
     row : ndarray of int64, shape (n_rows,)
         Position in the block.
+    weight : ndarray of int64, shape (n_rows,)
+        Rows of the source that each stands for.
     scanned : ndarray of int64, shape (n_rows,)
         All violators within reach before this row of all rows are held.
     n_held : ndarray of int64, shape (n_rows,)
@@ -55,6 +58,7 @@ class Reach(NamedTuple):
     """
 
     row: IntArray
+    weight: IntArray
     scanned: IntArray
     n_held: IntArray
     held: NDArray[np.int32]
@@ -75,6 +79,8 @@ class Cursors(NamedTuple):
         More violators need to be seen.
     full : ndarray of bool, shape (n_rows,)
         Violators were looked at for which there is no room.
+    counts : ndarray of int64, shape (n_rows, 2)
+        Rows of the source that each stands for, and pairs of rows looked at.
     """
 
     read: IntArray
@@ -82,13 +88,14 @@ class Cursors(NamedTuple):
     at: IntArray
     open: BoolArray
     full: BoolArray
+    counts: IntArray
 
 
 @jit
 def settle_in_order(
     panel: Panel,
     order: IntArray,
-    chosen: Chosen,
+    within: Within,
     reach: Reach,
     cursors: Cursors,
     level: IntArray,
@@ -102,7 +109,7 @@ def settle_in_order(
         Rows.
     order : ndarray of int64, shape (n_chosen,)
         Slots of the sequence.
-    chosen
+    within
         The same features as a set.
     reach : Reach, changed
         Of new rows; gets the first violator that no feature of the sequence separates.
@@ -114,6 +121,7 @@ def settle_in_order(
         From 0: the first ``level`` features of the sequence.
     """
     own, other, base = panel.own, panel.other, panel.base
+    chosen, holders = within
     n_rows, end_of_panel = len(reach.row), base + len(other.labels)
     for first in range(0, n_rows, GROUP):
         for begin in range(base, end_of_panel, STRIP):
@@ -121,8 +129,17 @@ def settle_in_order(
             for r in range(first, min(first + GROUP, n_rows)):
                 i = reach.row[r]
                 first_ones = Chosen(words[r], chosen.head, chosen.groups, chosen.tail)
-                while cursors.open[r] and cursors.at[r] < end:
+                if not cursors.open[r] or cursors.at[r] >= end:
+                    continue
+                place, last = _begin_walk(own, i, Within(first_ones, holders), cursors.at[r])
+                while cursors.open[r]:
+                    if last > 0:
+                        cursors.at[r] = holders.row[place] if place < last else end_of_panel
+                        place += 1
+                    if cursors.at[r] >= end:
+                        break
                     j = cursors.at[r] - base
+                    cursors.counts[r, 1] += 1
                     if violates(own.labels, i, other.labels, j) and not is_separated(
                         own, i, other, j, first_ones
                     ):
@@ -131,7 +148,23 @@ def settle_in_order(
                             cursors.open[r] = False
                             reach.held[r, 0] = cursors.at[r]
                             cursors.kept[r] = 1
+                        still = Within(first_ones, holders)
+                        place, last = _begin_walk(own, i, still, cursors.at[r] + 1)
                     cursors.at[r] += 1
+
+
+@merged
+def _begin_walk(own: Rows, i: int, within: Within, j: int) -> tuple[int, int]:
+    """Return where the rows from j on begin that need to be looked at in a list, and its end.
+
+    That is 0 if there is no list: all rows need to be looked at.
+    """
+    if len(within.holders.row) == 0:
+        return 0, 0
+    slot, _ = shortest_lists(own, i, within.holders, within.chosen)
+    if slot == NOWHERE:
+        return 0, 0
+    return next_holder(within.holders, slot, j), within.holders.start[slot + 1]
 
 
 @jit
@@ -153,8 +186,7 @@ def _raise_level(
 def narrow(
     panel: Panel,
     new: Chosen,
-    chosen: Chosen,
-    holders: Holders,
+    within: Within,
     reach: Reach,
     cursors: Cursors,
     words: WordArray,
@@ -166,10 +198,10 @@ def narrow(
     ----------
     panel
         Rows.
-    new, chosen
-        Features chosen since the last call, and all that are chosen.
-    holders
-        Lists of all rows; without any unless the panel holds all rows.
+    new
+        Features chosen since the last call.
+    within
+        All that are chosen.
     reach : Reach, changed
         ``n_held`` isn't: it is ``cursors.kept`` after the last panel.
     cursors : Cursors, changed
@@ -190,17 +222,17 @@ def narrow(
                 row = words[r]
                 _look_at_held(panel, new, reach, cursors, r, end, row, alive)
                 while cursors.open[r] and cursors.at[r] < end:
-                    _look_for_more(panel, chosen, reach, cursors, r, end, row, alive)
+                    _look_for_more(panel, within, reach, cursors, r, end, row, alive)
                     if cursors.open[r] and cursors.at[r] < end:  # no room for the violator at hand
                         reach.n_sure[r] = ask_holders(
                             panel,
                             reach.row[r],
-                            holders,
-                            chosen,
+                            within,
                             row,
                             reach.sure[r],
                             reach.n_sure[r],
                             counts,
+                            cursors.counts[r],
                         )
                         reach.scanned[r] = cursors.at[r]
                         cursors.open[r] = cursors.full[r] = _list_alive(row, alive) > 0
@@ -251,6 +283,7 @@ def _look_at_held(
     while cursors.read[r] < reach.n_held[r] and reach.held[r, cursors.read[r]] < end:
         held = reach.held[r, cursors.read[r]]
         cursors.read[r] += 1
+        cursors.counts[r, 1] += 1
         if is_separated(own, i, other, held - base, new):
             continue
         reach.held[r, cursors.kept[r]] = held
@@ -265,7 +298,7 @@ def _look_at_held(
 @merged
 def _look_for_more(
     panel: Panel,
-    chosen: Chosen,
+    within: Within,
     reach: Reach,
     cursors: Cursors,
     r: int,
@@ -275,9 +308,17 @@ def _look_for_more(
 ) -> None:
     """Rows before row ``end``, until no candidate is left, or no room for the first time."""
     own, other, base, i = panel.own, panel.other, panel.base, reach.row[r]
+    chosen, holders = within
     n_alive = _list_alive(words, alive)
-    while cursors.at[r] < end:
+    place, last = _begin_walk(own, i, within, cursors.at[r])
+    while True:
+        if last > 0:
+            cursors.at[r] = holders.row[place] if place < last else base + len(other.labels)
+            place += 1
+        if cursors.at[r] >= end:
+            return
         j = cursors.at[r] - base
+        cursors.counts[r, 1] += 1
         if violates(own.labels, i, other.labels, j) and not is_separated(own, i, other, j, chosen):
             if not cursors.full[r]:
                 if cursors.kept[r] == reach.held.shape[1]:
@@ -337,12 +378,12 @@ def count_candidates(
         for x in range(n_known[r]):
             slot = reach.sure[r, x]
             if candidates[slot >> 6] & (np.uint64(1) << np.uint64(slot & 63)):
-                counts[slot] += 1
+                counts[slot] += reach.weight[r]
         for w in range(words.shape[1]):
             word = words[r, w]
             while word:
                 found = 64 * w + np.int64(lowest_bit(word))
-                counts[found] += 1
+                counts[found] += reach.weight[r]
                 word &= word - np.uint64(1)
                 if cursors.full[r] and reach.n_sure[r] < reach.sure.shape[1]:
                     reach.sure[r, reach.n_sure[r]] = found

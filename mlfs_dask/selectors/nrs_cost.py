@@ -88,6 +88,9 @@ class NRSCost(BaseSelector):
     radius_ : ndarray of float64, shape (n_features,)
     road_ : str
         Whether rows were prepared once or anew for each step.
+    pair_share_ : float
+        Looks at pairs of rows during the whole search, as a share of the n² pairs that there are;
+        NaN for ``"sum"``. It may depend on the number of workers, as nothing else does.
 
     Notes
     -----
@@ -99,9 +102,11 @@ class NRSCost(BaseSelector):
 
     Cost: a pair of rows is looked at until one feature separates it (64 features at a time), a row
     until its violators, neighbours that lack one of its labels, stand against every candidate:
-    O(n²) steps of a few bit operations for the whole search, O(n) for most choices, never d n². No
-    array of n x n exists; memory is one to two bits per cell of 0/1 data (a number per cell of
-    others), and a few violators per row.
+    O(n²) steps of a few bit operations for the whole search, O(n) for most choices, never d n². A
+    feature further from 0 than its radius separates a row from all rows in which it is 0, so that
+    in sparse data most pairs are not looked at; equal rows are looked at once. No array of n x n
+    exists; memory is one to two bits per cell of 0/1 data (a number per cell of others), and a few
+    violators per row.
 
     References
     ----------
@@ -256,6 +261,7 @@ class NRSCost(BaseSelector):
             prune=bool(self.prune),
         )
         self._follow(engine, regions, varied)
+        self.pair_share_ = regions.looks / source.n_samples**2
 
     def _follow(
         self, engine: ReductEngine, regions: Regions | SummedRegions, varied: IntArray

@@ -68,7 +68,11 @@ def wide(draw):
     n = draw(st.integers(2, 20))
     seed = draw(st.integers(0, 2**20))
     X, rng = make_wide(seed, n, d), np.random.default_rng(seed)
+    if draw(st.booleans()):
+        X[rng.random(X.shape) < 0.8] = 0.0  # lists are short
     X[n // 2] = X[0]  # duplicated
+    if draw(st.booleans()):
+        X = X[rng.integers(0, n, n)]  # some several times, some with other labels
     q = draw(st.sampled_from([1, 3, 70]))
     Y = (rng.random((n, q)) < draw(st.sampled_from([0.1, 0.5]))).astype(np.uint8)
     return X, Y, rng

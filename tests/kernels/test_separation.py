@@ -28,7 +28,8 @@ def make_wide(seed, n, d):
         lambda: np.full(n, np.nan),
     ]
     chances = (0.5, 0.25, 0.15, 0.04, 0.03, 0.03)
-    X = np.column_stack([sorts[s]() for s in rng.choice(len(sorts), size=d, p=chances)])
+    drawn = rng.choice(len(sorts), size=d, p=chances)
+    X = np.column_stack([sorts[s]() for s in drawn]).astype(np.float64)
     X[rng.random(X.shape) < 0.05] = np.nan
     return X
 
