@@ -31,7 +31,7 @@ from mlfs_dask.graphs.relief_tasks import (
     prepare_store,
     weigh_block,
 )
-from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.source import Source, labels_of
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.tiles import local_items
 from mlfs_dask.kernels.distances import MISSING, NOMINAL, PLAIN, DistanceRule
@@ -112,7 +112,7 @@ def label_weights(
     ReliefWeights
         A row per label; zeros for a label that all rows have, or none.
     """
-    Y = _labels(source)
+    Y = labels_of(source)
     n, q = Y.shape
     count = Y.sum(axis=0, dtype=np.int64)
     question = Question(ONE, _usable(k, n), 0, q, count, _NONE)
@@ -136,7 +136,7 @@ def pair_weights(
         A row per pair (a, b), a < b, in lexicographic order; zeros where one of the two labels
         never occurs without the other.
     """
-    Y = _labels(source)
+    Y = labels_of(source)
     n, q = Y.shape
     apart = rows_apart(Y)
     above = np.triu_indices(q, 1)
@@ -163,7 +163,7 @@ def joined_weights(
     ReliefWeights
         One row, the mean over the rows that had a pair.
     """
-    Y = _labels(source)
+    Y = labels_of(source)
     n = len(Y)
     apart = rows_apart(Y)
     question = Question(JOINED, _usable(k, n), 0, 1, Y.sum(axis=0, dtype=np.int64), apart)
@@ -187,7 +187,7 @@ def set_weights(
     ReliefWeights
         One row; zeros if there is one label set only.
     """
-    Y = _labels(source)
+    Y = labels_of(source)
     n = len(Y)
     sets = find_label_sets(Y)
     question = Question(SETS, _usable(k, n), 0, 1, sets.counts, _NONE)
@@ -271,12 +271,6 @@ def _sorted_columns(rule: DistanceRule, *, by_cells: bool) -> tuple[IntArray, Ki
         bottom=rule.bottom[columns],
         top=rule.top[columns],
     )
-
-
-def _labels(source: Source) -> ByteArray:
-    if source.Y is None:
-        raise TypeError("the rows carry no labels")
-    return source.Y
 
 
 def _usable(k: int, n: int) -> int:
