@@ -197,7 +197,7 @@ def _print_plan(made: Plan) -> None:
         "tasks": f"{made.n_tasks} in {where}",
         "memory": f"about {show_bytes(made.memory_bytes)} per process"
         + (f", limit {show_bytes(limit)}" if limit else "")
-        + f" (arrays of one task: {show_bytes(made.task_bytes)})",
+        + (f", most of it for: {made.largest}" if made.largest else ""),
         "time": f"about {show_seconds(made.seconds)}"
         + (", and the waiting" if made.waits else "")
         + f" ({made.rates})",

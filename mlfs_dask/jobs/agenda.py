@@ -185,8 +185,8 @@ def _kind(group: Sequence[Unit]) -> frozenset[_Alike]:
 
 
 def _most_seconds(group: Sequence[Unit]) -> float:
-    """What a group is made for: one chain of a selection and its curves, or several short ones."""
-    return _LONG_SECONDS if len(_chains(group)) == 1 else _SHORT_SECONDS
+    """The most that is joined: one chain of a selection and its curves, or several short ones."""
+    return _LONG_SECONDS if len(_chains(group)) == 1 else 2 * _SHORT_SECONDS
 
 
 def _first_of_their_kind(groups: Sequence[tuple[Unit, ...]]) -> dict[frozenset[_Alike], set[str]]:

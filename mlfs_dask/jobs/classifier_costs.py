@@ -34,7 +34,7 @@ def curve(method: str, params: Params, s: Shape, test: int, widths: Sequence[int
     """
     reading = passes(s, "reading", 2.0, first=True)
     if method == "mlnb":
-        ns = 10.0 * s.d * s.q * len(widths)
+        ns = 5.0 * s.d * s.q * len(widths)
         return Work("densities", (reading, Stage("densities", (s.n + test) * ns * NS, s.tiles)))
     if n_models(method, dict(params), s.q) > 0:
         stored = min(1.0, s.per_row / s.d) if s.sparse else 1.0
@@ -47,8 +47,7 @@ def curve(method: str, params: Params, s: Shape, test: int, widths: Sequence[int
 
 
 def _neighbour_road(s: Shape) -> str:
-    compared = "bits" if s.bits else "postings" if s.by_postings else "distances"
-    return f"neighbours by {compared}"
+    return f"neighbours by {s.compared_by}"
 
 
 def _neighbours(s: Shape, test: int, points: int) -> tuple[Stage, ...]:

@@ -283,8 +283,10 @@ def _elapsed(
 def _wide(work: Work, workers: int, rates: Rates) -> Elapsed:
     """Work on all workers, or on the threads of this process, which share its memory."""
     if workers:
-        return elapsed(work, workers, rates)
-    quick = structs.replace(rates, task_seconds=1e-5, round_seconds=1e-4, bytes_per_second=1e12)
+        return elapsed(work, workers, rates, available_cores())
+    quick = structs.replace(
+        rates, task_seconds=1e-5, worker_seconds=1e-5, round_seconds=1e-4, bytes_per_second=1e12
+    )
     return elapsed(work, available_cores(), quick)
 
 

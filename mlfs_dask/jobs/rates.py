@@ -58,6 +58,8 @@ class Rates(Struct, frozen=True, kw_only=True):
         Until worker processes are there, and until they have ended.
     task_seconds
         The scheduler's part of a task, and the client's: one after the other.
+    worker_seconds
+        What a worker does for a task besides its work.
     round_seconds
         From handing out tasks to having the first result, besides work.
     bytes_per_second
@@ -73,6 +75,7 @@ class Rates(Struct, frozen=True, kw_only=True):
     unit_seconds: float = 0.02
     cluster_seconds: float = 4.0
     task_seconds: float = 0.0015
+    worker_seconds: float = 0.001
     round_seconds: float = 0.01
     bytes_per_second: float = 5e8
     read_bytes_per_second: float = 8e8

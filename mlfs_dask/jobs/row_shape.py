@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from mlfs_dask.jobs.workload import Stage
 
 NS: Final = 1e-9
 """Costs are written down in nanoseconds."""
 MIB: Final = 2**20
+BRUTE_FEATURES: Final = 1024
+"""Up to so many 0/1 features are compared bit by bit, also in sparse rows."""
 _SPARSE_SHARE: Final = 1 / 16  # rows that store more are compared like dense ones
-_TILES_CACHED: Final = 256 * MIB  # decoded tiles that a process keeps
+_TILES_CACHED: Final = 1024 * MIB  # decoded tiles that a process keeps
 
 Params: TypeAlias = Mapping[str, Any]
 """Parameters of a method by name."""
@@ -78,14 +80,14 @@ class Shape:
         return self.stored_bytes <= _TILES_CACHED and self.tile_bytes <= _TILES_CACHED / 4
 
     @property
-    def by_meetings(self) -> bool:
-        """Whether 0/1 rows are compared by what they share."""
-        return self.sparse and self.bits and self.d > 1024
-
-    @property
-    def by_postings(self) -> bool:
-        """Whether rows are compared by stored cells."""
-        return self.sparse and not self.bits and self.per_row <= _SPARSE_SHARE * self.d
+    def compared_by(self) -> Literal["bits", "meetings", "postings", "distances"]:
+        """How rows are compared: whole, or by the cells they store."""
+        if self.bits:
+            few = self.sparse and self.d > BRUTE_FEATURES
+            return "meetings" if few and self.per_row <= _SPARSE_SHARE * self.d else "bits"
+        if self.sparse and self.per_row <= _SPARSE_SHARE * self.d:
+            return "postings"
+        return "distances"
 
 
 def passes(
@@ -121,4 +123,4 @@ def passes(
 
 def summary(s: Shape) -> Stage:
     """Extremes, sums and kinds of all columns: what every selector begins with."""
-    return passes(s, "columns", 4.0 if s.sparse else 1.5, result=56.0 * s.d, first=True)
+    return passes(s, "columns", 4.0 if s.sparse else 0.3, result=56.0 * s.d, first=True)

@@ -86,7 +86,7 @@ class Forecast:
     bottleneck: str
 
 
-def elapsed(work: Work, workers: int, rates: Rates) -> Elapsed:
+def elapsed(work: Work, workers: int, rates: Rates, cores: int | None = None) -> Elapsed:
     """Time of work on the workers of a cluster.
 
     Parameters
@@ -97,11 +97,13 @@ def elapsed(work: Work, workers: int, rates: Rates) -> Elapsed:
         Processes with one thread each.
     rates
         What handing out and sending take.
+    cores
+        Of the one machine that workers, scheduler and client share; None: each has its own.
 
     Examples
     --------
     >>> stage = Stage("sums", 8.0, tasks=4)
-    >>> free = Rates(task_seconds=1e-9, round_seconds=1e-9)
+    >>> free = Rates(task_seconds=1e-9, worker_seconds=1e-9, round_seconds=1e-9)
     >>> round(elapsed(Work("", (stage,)), 2, free).seconds, 3)
     4.0
     >>> elapsed(Work("", (stage,)), 16, free).bottleneck
@@ -115,11 +117,12 @@ def elapsed(work: Work, workers: int, rates: Rates) -> Elapsed:
             losses[DECIDING] += stage.seconds * (1 - 1 / workers)
             continue
         own = stage.seconds + stage.read_bytes / rates.read_bytes_per_second
+        own += stage.tasks * rates.worker_seconds
         computing = own * _rounds_of_tasks(stage, workers)
         handing = stage.tasks * rates.task_seconds
         sending = (stage.result_bytes + workers * stage.sent_bytes) / rates.bytes_per_second
         waiting = stage.rounds * rates.round_seconds
-        busiest = max(computing, handing, sending)
+        busiest = max(computing, handing, sending, (own + handing) / (cores or math.inf))
         total += busiest + waiting
         losses[FEW_TASKS] += computing - own / workers
         losses[SCHEDULER if handing > sending else RESULTS] += busiest - computing

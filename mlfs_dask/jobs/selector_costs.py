@@ -28,13 +28,16 @@ def _added(s: Shape, bytes_per_tile: float) -> Stage:
 
 def variance(s: Shape, params: Params) -> Work:
     """Two more passes."""
-    return Work("passes", (summary(s), passes(s, "deviations", 4.0, times=2, result=32.0 * s.d)))
+    return Work(
+        "passes",
+        (summary(s), passes(s, "deviations", 4.0 if s.sparse else 0.8, times=2, result=32.0 * s.d)),
+    )
 
 
 def label_sums(s: Shape) -> tuple[Stage, ...]:
     """Sums of each column over the rows of each label, in two parts."""
     result = 16.0 * (s.q + 1) * s.d
-    ns = (6.0 if s.sparse else 3.0) * (1 + s.carried)
+    ns = (6.0 if s.sparse else 0.75) * (1 + s.carried)
     return passes(s, "label sums", ns, result=result), _added(s, result)
 
 
@@ -50,7 +53,7 @@ def mddm(s: Shape, params: Params) -> Work:
         return Work("sums", (summary(s), *label_sums(s), scores))
     rounds = 40.0 * max(1.0, s.d / 1000) ** 0.5
     result = 8.0 * s.d * s.q
-    ns = (0.7 if s.sparse else 0.4) * s.q
+    ns = (0.7 if s.sparse else 0.6) * s.q
     products = passes(s, "products", ns, times=rounds, result=result)
     between = Stage("conjugate gradients", rounds * (20.0 + 4.0 * s.tiles) * s.d * s.q * NS)
     return Work("products", (summary(s), *label_sums(s), scores, products, between))
@@ -65,7 +68,7 @@ def bins(s: Shape) -> tuple[Stage, ...]:
     if s.tiles >= MANY_TILES:
         between = 0.4 * s.d * s.n / s.tiles
         return (passes(s, "middles", 4.0, times=1.1, result=between),)
-    return (passes(s, "digits", 6.0, times=8.0, result=2048.0 * s.d),)
+    return (passes(s, "digits", 1.2, times=8.0, result=2048.0 * s.d),)
 
 
 def table(s: Shape) -> Stage:
@@ -90,7 +93,7 @@ def information(s: Shape, params: Params) -> Work:
         by_marker = s.cells / s.d * s.per_row * (1 + s.carried) * 2.0
         by_label = s.n * s.carried / s.q * s.per_row * (1 + s.carried) * 2.0
     else:
-        by_marker = by_label = s.n / 64 * s.d * (s.q + 1) * 1.0
+        by_marker = by_label = s.n / 64 * s.d * (s.q + 1) * 0.3
     table_ns = 3.0 * s.d * (s.q + 1)
     terms = 12.0 * s.d * (s.q + 1)
     groups = _groups_of_tiles(s)
@@ -146,7 +149,7 @@ def collapsed(s: Shape) -> Work:
     """Similarities of distinct label sets, multiplied with sums by label set."""
     entries = min(s.cells, float(s.u) * s.d)
     result = 16.0 * min(entries, s.cells / s.tiles)
-    sums = passes(s, "sums by label set", 25.0 if s.sparse else 2.5, result=result)
+    sums = passes(s, "sums by label set", 35.0 if s.sparse else 1.5, result=result)
     tiles = -(-s.u // _SET_TILE)
     pairs, size = tiles * (tiles + 1) / 2, float(min(s.u, _SET_TILE))
     blocks = -(-s.d // COLUMN_BLOCK)
@@ -176,14 +179,13 @@ def row_pairs(s: Shape, road: str, ns_of_a_pair: float) -> Work:
 
 
 def distances(s: Shape, params: Params) -> float:
-    """Nanoseconds of the distance of two rows."""
-    if s.by_meetings:
-        return 0.3 + 0.01 * s.per_row
-    if s.bits:
-        return 0.1 + 0.0007 * s.d
-    if s.by_postings:
-        return 1.0 + 0.1 * s.per_row
-    return 0.15 * s.d
+    """Nanoseconds of the distance of two rows; less than a look where most pairs are passed by."""
+    return {
+        "bits": 0.1 + 0.0007 * s.d,
+        "meetings": 0.3 + 0.01 * s.per_row,
+        "postings": 1.0 + 0.1 * s.per_row,
+        "distances": 0.06 * s.d,
+    }[s.compared_by]
 
 
 def eigenvectors(s: Shape) -> tuple[Stage, ...]:
@@ -196,7 +198,7 @@ def eigenvectors(s: Shape) -> tuple[Stage, ...]:
 
 def mllap(s: Shape, params: Params) -> Work:
     """Sums by label, then one look at all candidates for each choice."""
-    ns = (12.0 if s.sparse else 2.0) * (1 + s.carried)
+    ns = (18.0 if s.sparse else 2.0) * (1 + s.carried)
     result = 16.0 * (min(s.cells / s.tiles * (1 + s.carried), (s.q + 1.0) * s.d))
     sums = passes(s, "sums by label", ns, result=result)
     choices = Stage("choices", (1.0 * s.d**2 + 20.0 * s.d * s.q) * NS)
@@ -242,12 +244,8 @@ def laplacian(s: Shape, params: Params) -> Work:
     forms = Stage("edges", 2.0 * s.n * k * s.per_row * 1.5 * NS, s.tiles * (s.tiles + 1) / 2)
     deviations = passes(s, "deviations", 4.0, times=2)
     graph = Stage("graph", 300.0 * s.n * k * NS)
-    road = _compared(s)
+    road: str = s.compared_by
     return Work(road, (summary(s), prepared(s), nearest(s, s.n, 1, k), graph, forms, deviations))
-
-
-def _compared(s: Shape) -> str:
-    return "bits" if s.bits else "postings" if s.by_postings else "distances"
 
 
 def relief(s: Shape, params: Params) -> Work:
@@ -255,13 +253,13 @@ def relief(s: Shape, params: Params) -> Work:
     k = params.get("n_neighbors", 10)
     lists = _lists(s, params)
     looks = s.n * s.n * (1.0 + 0.05 * lists)
-    gaps = s.n * lists * k * (s.per_row * 1.6 if s.sparse else s.d * 0.5)
+    gaps = s.n * lists * k * (s.per_row * 1.6 if s.sparse else s.d * 0.9)
     pairs = s.n * s.n * distances(s, params)
     sums = 16.0 * s.d * _problems(s, params)
     stage = Stage(
         "neighbours", (pairs + looks + gaps) * NS, _blocks(s), _blocks(s) * min(sums, 64 * MIB)
     )
-    road = f"relief of {_compared(s)}"
+    road = f"relief of {s.compared_by}"
     added = Stage("adding up", 0.6 * _blocks(s) * sums * NS)
     return Work(road, (summary(s), prepared(s), stage, added))
 
@@ -285,7 +283,8 @@ def rough_set(s: Shape, params: Params) -> Work:
     if params.get("aggregate") == "sum":
         stage = Stage("pairs of rows", pairs * s.d**2 * NS, s.tiles)
     else:
-        stage = Stage("pairs of rows", pairs * (8.0 if s.bits else 30.0) * NS, _blocks(s))
+        ns = (6.0 if s.bits else 30.0) + 0.07 * s.d / 64
+        stage = Stage("pairs of rows", pairs * ns * NS, _blocks(s))
     road = "rough sets of bits" if s.bits else "rough sets"
     return Work(road, (summary(s), passes(s, "spread", 6.0), prepared(s), stage))
 
@@ -293,17 +292,16 @@ def rough_set(s: Shape, params: Params) -> Work:
 def stream(s: Shape, params: Params) -> Work:
     """Distances to all rows, once for each feature that arrives, and gaps between them."""
     arrivals = min(s.d, params.get("max_features") or s.d)
-    ns = 0.15 if s.bits else 1.5
+    ns, of_a_row = (0.15, 2000.0) if s.bits else (1.5, 600.0)
     stage = Stage(
         "arrivals",
-        arrivals * (float(s.n) * s.n * ns + 2000.0 * s.n) * NS,
+        arrivals * (float(s.n) * s.n * ns + of_a_row * s.n) * NS,
         tasks=arrivals * 8,
         result_bytes=arrivals * 8.0 * s.n,
         rounds=arrivals,
     )
     columns = passes(s, "columns that arrive", 2.0, times=max(1.0, arrivals * s.n / (64 * MIB)))
-    road = "streams of bits" if s.bits else "streams"
-    return Work(road, (summary(s), columns, stage))
+    return Work("streams", (summary(s), columns, stage))
 
 
 def genetic(s: Shape, params: Params) -> Work:

@@ -206,9 +206,12 @@ def spec_wrapper(s: Shape, params: Params, share: float) -> Room:
 
 def prepared(s: Shape, share: float) -> float:
     """Rows in the form in which they are compared; 0 if they are made anew tile by tile."""
-    each = s.d / 8 if s.bits else _POSTING * s.per_row if s.by_postings else 8.0 * s.d
-    if s.by_meetings:
-        each = 3.0 * s.per_row
+    each = {
+        "bits": s.d / 8,
+        "meetings": 3.0 * s.per_row,
+        "postings": _POSTING * s.per_row,
+        "distances": 8.0 * s.d,
+    }[s.compared_by]
     return s.n * each if s.n * each <= 256 * MIB * share else 0.0
 
 
@@ -217,7 +220,7 @@ def search(s: Shape, share: float, k: float, points: float = 1.0) -> Room:
     held = prepared(s, share)
     queries = min(1024.0, s.n)
     width = 8.0 * min(s.n, STRIP)
-    totals = queries * width if held and not (s.by_postings or s.bits) else 8.0 * width
+    totals = queries * width if held and s.compared_by == "distances" else 8.0 * width
     lists = queries * points * k * 16.0
     streamed = 0.0
     if not held:

@@ -11,7 +11,7 @@ import mlfs_dask as mlfs
 from benchmarks import peers
 from benchmarks.recorded import work_of
 from benchmarks.side_by_side import Row, SideBySide, show_seconds
-from mlfs_dask.graphs.executor import OnCluster, use_executor
+from mlfs_dask.graphs.executor import OnCluster, available_cores, use_executor
 from mlfs_dask.jobs.calibrate import cluster_rates
 from mlfs_dask.jobs.rates import Rates
 from mlfs_dask.jobs.scaling import elapsed
@@ -41,7 +41,7 @@ def test_one_and_two_workers(side_by_side: SideBySide, method: str, params: dict
     work = work_of(select) if side_by_side.full else select_once
     rates = Rates(**cluster_rates())
     for workers in (1, 2):
-        predicted = elapsed(work, workers, rates).seconds
+        predicted = elapsed(work, workers, rates, available_cores()).seconds
         assert predicted > 0
         measured = _on_workers(workers, select, repeats=3 if side_by_side.full else 1)
         if side_by_side.full:

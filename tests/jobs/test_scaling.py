@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.rates import Rates
@@ -19,7 +20,7 @@ from mlfs_dask.jobs.scaling import (
 from mlfs_dask.jobs.spec import Method
 from mlfs_dask.jobs.workload import Stage, Work
 
-FREE = Rates(task_seconds=1e-12, round_seconds=1e-12, bytes_per_second=1e18)
+FREE = Rates(task_seconds=1e-12, worker_seconds=1e-12, round_seconds=1e-12, bytes_per_second=1e18)
 
 
 def on(workers, *stages, rates=FREE):
@@ -45,23 +46,21 @@ def test_a_stage_takes_as_long_as_its_busiest_worker():
 @pytest.mark.parametrize(
     ("rates", "seconds", "cause"),
     [
-        (Rates(task_seconds=0.01, round_seconds=1e-9, bytes_per_second=1e18), 10.0, SCHEDULER),
-        (Rates(task_seconds=1e-9, round_seconds=1e-9, bytes_per_second=1e6), 8.0, RESULTS),
-        (Rates(task_seconds=1e-9, round_seconds=5.0, bytes_per_second=1e18), 1.0 + 5.0, WAITING),
+        ({"task_seconds": 0.01}, 10.0, SCHEDULER),
+        ({"bytes_per_second": 1e6}, 8.0, RESULTS),
+        ({"round_seconds": 5.0}, 1.0 + 5.0, WAITING),
     ],
 )
 def test_what_keeps_a_stage_from_being_faster_is_named(rates, seconds, cause):
     stage = Stage("tiles", 100.0, tasks=1000, result_bytes=8e6)
-    found = on(100, stage, rates=rates)
+    found = on(100, stage, rates=structs.replace(FREE, **rates))
     assert found.seconds == pytest.approx(seconds)
     assert found.bottleneck == cause
 
 
 def test_reading_is_shared():
     stage = Stage("tiles", 1.0, tasks=100, read_bytes=3e9)
-    rates = Rates(
-        task_seconds=1e-12, round_seconds=1e-12, bytes_per_second=1e18, read_bytes_per_second=3e8
-    )
+    rates = structs.replace(FREE, read_bytes_per_second=3e8)
     assert on(1, stage, rates=rates).seconds == pytest.approx(11.0)
     assert on(10, stage, rates=rates).seconds == pytest.approx(1.1)
 
@@ -75,13 +74,20 @@ def test_reading_is_shared():
 )
 def test_more_workers_never_promise_more_than_they_are(seconds, tasks, sent, serial, workers):
     work = Work("", (Stage("tiles", seconds, tasks, result_bytes=sent), Stage("rest", serial)))
-    rates = Rates()
+    rates = structs.replace(Rates(), worker_seconds=1e-12)
     alone, together = elapsed(work, 1, rates), elapsed(work, workers, rates)
     assert together.seconds <= alone.seconds * (1 + 1e-9)
     assert work.seconds <= workers * together.seconds * (1 + 1e-9)
     assert all(loss >= -1e-9 * together.seconds for loss in together.losses.values())
     lost = sum(together.losses.values())
     assert together.seconds == pytest.approx(work.seconds / workers + lost)
+
+
+def test_processes_of_one_machine_share_its_cores():
+    stage, rates = Stage("tiles", 8.0, tasks=800), structs.replace(FREE, task_seconds=0.005)
+    assert elapsed(Work("", (stage,)), 2, rates).seconds == pytest.approx(4.0)
+    assert elapsed(Work("", (stage,)), 2, rates, cores=2).seconds == pytest.approx(6.0)
+    assert elapsed(Work("", (stage,)), 1, rates, cores=2).seconds == pytest.approx(8.0)
 
 
 def test_forecasts_of_a_selection():

@@ -103,9 +103,10 @@ def test_memory_of_a_pass_grows_by_what_is_known_of_rows_alone():
 def test_calibration_takes_every_road():
     roads = set()
     for case in CASES:
-        small = replace(case, n=60, d=40)
+        small = replace(case, n=60)
         roads.add(cost_of(small, *planted(small)).road)
-    shapes = [DENSE, SPARSE, replace(SPARSE, bits=True), replace(DENSE, bits=True)]
+    few = replace(SPARSE, bits=True, d=500, per_row=10)
+    shapes = [DENSE, SPARSE, replace(SPARSE, bits=True), few, replace(DENSE, bits=True)]
     wanted = {COSTS[name](shape, params(name)).road for name in COSTS for shape in shapes}
     assert wanted <= roads
     bases = {"logistic", "tree", "c45", "knn", "svm-rbf", "naive-bayes"}

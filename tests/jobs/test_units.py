@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlfs_dask.jobs import estimate
 from mlfs_dask.jobs.agenda import Agenda
 from mlfs_dask.jobs.digest import canonical_json, job_digest, run_id
 from mlfs_dask.jobs.estimate import Sizes
@@ -93,7 +94,7 @@ def test_tasks_are_those_of_the_plan(n, d, wrong, workers, done):
             tasks.add(task)
             in_hand.append(task)
         for unit in in_hand.pop(0):
-            agenda.finish(unit, seconds=wrong * agenda.seconds([unit]))
+            agenda.finish(unit, seconds=wrong * estimate.seconds(job(), unit, sizes["a"]))
     assert tasks == planned
 
 
