@@ -349,7 +349,7 @@ def test_bad_parameters_are_named(classifier, message, planted):
 @every_classifier
 def test_a_curve_needs_labels(classifier, planted):
     X, _, queries, _ = planted
-    with pytest.raises(InputError, match="no labels"):
+    with pytest.raises(InputError, match="requires y"):
         list(classifier.curve(as_source(X), as_source(queries), np.arange(6), [6]))
 
 
