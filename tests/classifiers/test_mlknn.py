@@ -266,7 +266,7 @@ def test_bad_parameters_are_named(options, message, planted) -> None:
 
 def test_a_curve_needs_labels(planted) -> None:
     X, _, queries, _ = planted
-    with pytest.raises(InputError, match="no labels"):
+    with pytest.raises(InputError, match="requires y"):
         list(MLkNN().curve(as_source(X), as_source(queries), np.arange(6), [6]))
 
 
