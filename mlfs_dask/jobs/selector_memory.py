@@ -149,7 +149,7 @@ def _by_label_set(s: Shape) -> Room:
     cells = min(s.tile, s.n) * s.per_row
     if s.sparse:
         entries = min(s.cells, float(s.u) * s.d)
-        return Room(held=30.0 * entries, task=32.0 * cells, result=16.0 * cells)
+        return Room(30.0 * entries, 32.0 * cells, 16.0 * cells, s.tiles)
     run = min(8.0 * s.u * s.d, SUMS_BYTES)
     return Room(held=2.0 * run, task=run, result=run)
 
@@ -188,8 +188,8 @@ def _by_label(s: Shape) -> Room:
     sums = 8.0 * (s.q + 1) * s.d
     if s.sparse:
         entries = min(cells * (1 + s.carried), (s.q + 1.0) * s.d)
-        whole = min(5.0 * sums, 48.0 * s.cells * (1 + s.carried))
-        return Room(held=whole, task=16.0 * (cells + entries), result=16.0 * entries)
+        whole = min(5.0 * sums, 36.0 * s.cells * (1 + s.carried))
+        return Room(whole, 16.0 * (cells + entries), 16.0 * entries, s.tiles)
     run = min(sums, SUMS_BYTES)
     return Room(held=2.0 * run, task=run, result=run)
 
@@ -201,7 +201,7 @@ def spec_wrapper(s: Shape, params: Params, share: float) -> Room:
     terms = 8.0 * problems * s.d
     sums = _by_label_set(s) if pairs else _by_label(s)
     held = 4.0 * terms + sums.held * (2 if pairs else 1)
-    return columns(s, params, share) | Room(held, sums.task, sums.result)
+    return columns(s, params, share) | Room(held, sums.task, sums.result, sums.tasks)
 
 
 def prepared(s: Shape, share: float) -> float:
