@@ -60,6 +60,7 @@ SPARSE_SHARE = 1 / 16
 BRUTE_FEATURES = 1024
 """Up to so many 0/1 features are compared bit by bit."""
 _ROWS, _MANY_ROWS = 512, 1024  # queries per task
+_LEAST_CELLS = 2**23  # of dense rows compared: a millisecond, below it a thread doesn't pay
 
 Finish: TypeAlias = Callable[..., Any]
 Road: TypeAlias = Literal["popcount", "meetings", "postings", "dense"]
@@ -227,8 +228,10 @@ class NeighborSearch:
 
     def _blocks(self, offsets: IntArray) -> list[QueryBlock]:
         packed = self.road in ("popcount", "meetings")
-        n_workers = self.executor.n_workers
-        return query_blocks(offsets, n_workers, streamed=self._streamed, packed=packed)
+        per_row = max(1, self.n_train * len(self.plan.rule.order))
+        least = _LEAST_CELLS // per_row if self.road == "dense" else 1
+        n, streamed = self.executor.n_workers, self._streamed
+        return query_blocks(offsets, n, streamed=streamed, packed=packed, least=least)
 
     def _post(self, train: Source, plan: Plan, summary: ColumnSummary) -> Rows:
         rows = Rows(local_items(train, self.executor), train.offsets)
@@ -361,6 +364,7 @@ def query_blocks(
     streamed: bool,
     packed: bool = False,
     most: int = _MANY_ROWS,
+    least: int = 1,
 ) -> list[QueryBlock]:
     """Cut the rows of a source into blocks for tasks; a block lies inside one tile.
 
@@ -376,6 +380,8 @@ def query_blocks(
         Distances are small integers: those of more rows stay near the core.
     most
         Rows of a block at most.
+    least
+        Rows of a block at least, if a tile has them and the other bounds allow.
 
     Examples
     --------
@@ -386,7 +392,7 @@ def query_blocks(
     rows = _MANY_ROWS if streamed or packed else _ROWS
     if not streamed:
         share = -(-int(offsets[-1]) // (4 * n_workers))
-        rows = min(rows, max(8 * GROUP, -(-share // GROUP) * GROUP))
+        rows = min(rows, max(8 * GROUP, least, -(-share // GROUP) * GROUP))
     rows = min(rows, most)
     bounds = enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
     return [
