@@ -378,10 +378,8 @@ def query_blocks(
         Every task prepares the training rows anew: larger blocks pay.
     packed
         Distances are small integers: those of more rows stay near the core.
-    most
-        Rows of a block at most.
-    least
-        Rows of a block at least, if a tile has them and the other bounds allow.
+    most, least
+        Rows of a block; where the bounds disagree the smaller counts.
 
     Examples
     --------
