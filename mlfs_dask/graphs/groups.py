@@ -78,18 +78,21 @@ def group_sums(
     """
     width = run[1] - run[0]
     shape = (member.shape[1], width)
-    sums: Any = sp.csr_matrix(shape) if source.is_sparse else np.zeros(shape)
+    is_dense = not source.is_sparse or 8 * shape[0] * shape[1] <= SUMS_BYTES
+    sums: Any = np.zeros(shape) if is_dense else sp.csr_matrix(shape)
     moments, others = zero_moments(width), zero_moments(width)
     tasks = tile_tasks(source, member, *weights)
     for present, part, *tile_moments in executor.map(_sum_tile, tasks, columns, run):
-        if source.is_sparse:
+        if not is_dense:
             sums = sums + _place(part, present, shape[0])
+        elif source.is_sparse:
+            sums[np.repeat(present, np.diff(part.indptr)), part.indices] += part.data
         else:
             sums[present] += part
         for total, addend in zip((moments, others), tile_moments, strict=True):
             for held, new in zip(total, addend, strict=True):
                 held += new
-    return (sums.tocsc() if source.is_sparse else sums), moments, others
+    return (sp.csc_matrix(sums) if source.is_sparse else sums), moments, others
 
 
 def groups_of_tile(member: Any) -> tuple[IntArray, tuple[IntArray, IntArray]]:
