@@ -43,13 +43,12 @@ from mlfs_dask.kernels.gap_counts import (
     Counting,
     Points,
     Tally,
-    point_counts,
     point_words,
 )
 from mlfs_dask.kernels.gap_levels import GapRule
 from mlfs_dask.kernels.gap_line import LABELS, line_stretches, tally_line, tally_line_classes
 from mlfs_dask.kernels.gap_measure import Candidates
-from mlfs_dask.kernels.points import first_rows, refine
+from mlfs_dask.kernels.points import first_rows, point_classes, point_counts, refine
 
 _WHAT = {"hard": HARD, "soft": SOFT, "classes": CLASSES}
 # Pairs that are looked at in this process, since starting tasks takes longer.
@@ -203,14 +202,17 @@ class Dependency:
         n_labels, n_points = len(self._weights), len(size)
         nothing = np.zeros((0, n_labels), dtype=np.uint64)
         words = (nothing, nothing, nothing, nothing)
-        having, code = np.zeros((0, n_labels), dtype=np.int32), np.zeros(0, dtype=np.int64)
+        having, none = np.zeros((0, n_labels), dtype=np.int32), np.zeros(0, dtype=np.int64)
+        code, begin, of_class = none, none, none
         if self._what == CLASSES:
             code = self._labels.astype(np.int64)
+            if n_points < self._n:
+                code, begin, of_class = point_classes(code, point, n_points)
         elif self._what == HARD:
             words = point_words(self._labels, point, n_points)
         else:
             having = point_counts(self._labels, point, n_points)
-        return Points(size, *words, having, code)
+        return Points(size, *words, having, code, begin, of_class)
 
     def _around(self, points: Points) -> Surroundings:
         return Surroundings(points, self._rule, self._what, self._places)
@@ -221,8 +223,6 @@ class Dependency:
     def _points_over(self, columns: Sequence[Column]) -> tuple[IntArray | None, int]:
         """Where rows stand by some features; None once that would be too many points."""
         point, n_points = np.zeros(self._n, dtype=np.int64), 1
-        if self._what == CLASSES:
-            return None, self._n
         for column in columns:
             point, n_points = self._refined(point, n_points, column)
             if not self._few(n_points, columns):

@@ -122,7 +122,7 @@ def measure_block(
         row_buffer(n_points, dtype, GROUP),
         around.rule,
         sealed(around.points),
-        make_counter(around.what, sealed(around.places)),
+        make_counter(around.what, sealed(around.places), _n_classes(around.points)),
     )
     distances, span = Distances(frozen(kept), made), (block.first, block.last)
     given: Any = features if block.totals is None else pending
@@ -134,6 +134,10 @@ def measure_block(
     else:
         measure_packed(distances, frozen(given), frozen(candidates), span, look, tallies)
     return tallies
+
+
+def _n_classes(points: Points) -> int:
+    return int(points.code.max(initial=-1)) + 1 if len(points.begin) else 0
 
 
 def keep_block(block: Block, features: Columns, dtype: Any) -> AnyArray:

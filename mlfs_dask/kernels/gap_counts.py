@@ -45,8 +45,13 @@ class Points(NamedTuple):
         The same by points: bit k of a point's words is label k.
     having : ndarray of int32 or uint8, shape (n_points, n_labels)
         Rows with each label. Soft counts.
-    code : ndarray of int64, shape (n_points,)
-        Class of each point's only row. Counts of classes.
+    code : ndarray of int64, shape (n_points,) or (n_entries,)
+        Class of each point's only row, or each class at each point. Counts of classes.
+    begin : ndarray of int64, shape (0,) or (n_points + 1,)
+        Classes at point j are the entries ``begin[j]:begin[j + 1]``; empty if each point has one
+        row.
+    of_class : ndarray of int64, shape (0,) or (n_entries,)
+        Rows of that class at that point.
     """
 
     size: IntArray
@@ -56,6 +61,8 @@ class Points(NamedTuple):
     every_here: LabelWords
     having: AnyArray
     code: IntArray
+    begin: IntArray
+    of_class: IntArray
 
 
 class Tally(NamedTuple):
@@ -84,8 +91,8 @@ class Counter(NamedTuple):
         Where shares are parted.
     present, absent : ndarray of uint64, shape (n_words,)
         Bit k: some row around has label k, lacks it.
-    having : ndarray of int64, shape (n_labels,)
-        Neighbours with each label.
+    having : ndarray of int64, shape (n_labels,) or (n_classes,)
+        Neighbours with each label, or of each class.
     """
 
     what: int
@@ -95,7 +102,7 @@ class Counter(NamedTuple):
     having: IntArray
 
 
-def make_counter(what: int, places: Cuts) -> Counter:
+def make_counter(what: int, places: Cuts, n_classes: int = 0) -> Counter:
     """Room for counting; one per thread.
 
     Parameters
@@ -104,10 +111,13 @@ def make_counter(what: int, places: Cuts) -> Counter:
         ``HARD``, ``SOFT`` or ``CLASSES``.
     places
         Where shares are parted, for each label (or for the one class).
+    n_classes
+        Of counts of classes.
     """
     n_labels = len(places.head)
     present, absent = np.zeros((2, -(-n_labels // LANES)), dtype=np.uint64)
-    return Counter(what, places, present, absent, np.zeros(n_labels, dtype=np.int64))
+    having = np.zeros(n_classes if what == CLASSES else n_labels, dtype=np.int64)
+    return Counter(what, places, present, absent, having)
 
 
 @jit
@@ -139,6 +149,8 @@ def count_neighbors(
         _count_pure(rows, n, first, count, points, counter, tally)
     elif counter.what == SOFT:
         _count_labels(rows, n, first, count, points, counter, tally)
+    elif len(points.begin):
+        _count_classes(rows, n, first, count, points, counter, tally)
     else:
         _count_class(rows, n, first, count, points, counter, tally)
 
@@ -269,6 +281,40 @@ def _count_class(
 
 
 @jit
+def _count_classes(
+    rows: RowBuffer,
+    n: int,
+    first: int,
+    count: int,
+    points: Points,
+    counter: Counter,
+    tally: Tally,
+) -> None:
+    """As :func:`_count_class` where several rows stand at a point."""
+    total, smallest, having = rows.total, rows.smallest, counter.having
+    sizes, code, begin, of_class = points.size, points.code, points.begin, points.of_class
+    for i in range(count):
+        own, level = first + i, rows.level[i]
+        having[:] = 0
+        size = 0
+        for b in range(smallest.shape[1] - 2):
+            mask = np.uint64(0)
+            if smallest[i, b] <= level:
+                start = i * len(rows.near) + LANES * b
+                mask = lanes_at_most(total, start, level) & first_lanes(n - LANES * b)
+            if own // LANES == b:
+                mask |= np.uint64(1) << np.uint64(own % LANES)
+            while mask:
+                j = LANES * b + np.int64(lowest_bit(mask))
+                mask &= mask - np.uint64(1)
+                size += sizes[j]
+                for e in range(begin[j], begin[j + 1]):
+                    having[code[e]] += of_class[e]
+        for e in range(begin[own], begin[own + 1]):
+            add_share(having[code[e]], size, of_class[e], 0, counter.places, tally.shares)
+
+
+@jit
 def add_share(same: int, size: int, rows: int, k: int, places: Cuts, sums: FloatArray) -> None:
     """Add the share of neighbours that agree, for some rows with the same share.
 
@@ -337,24 +383,3 @@ def point_words(
                 every[p // LANES, k] &= ~bit
                 every_here[p, k // LANES] &= ~label
     return some, every, some_here, every_here
-
-
-@jit
-def point_counts(Y: AnyArray, point: IntArray, n_points: int) -> NDArray[np.int32]:
-    """Count the rows at each point that have each label.
-
-    Parameters
-    ----------
-    Y, point, n_points
-        As for :func:`point_words`.
-
-    Returns
-    -------
-    ndarray of int32, shape (n_points, n_labels)
-    """
-    counts = np.zeros((n_points, Y.shape[1]), dtype=np.int32)
-    for i in range(len(Y)):
-        there = counts[point[i]]
-        for k in range(Y.shape[1]):
-            there[k] += Y[i, k]
-    return counts

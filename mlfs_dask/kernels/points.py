@@ -1,8 +1,9 @@
-"""Rows with equal values on some features: which point each stands at, feature by feature."""
+"""Rows with equal values on some features: at which point each stands, and what rows are there."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlfs_dask._typing import AnyArray, IntArray
 from mlfs_dask.kernels._jit import jit
@@ -79,3 +80,56 @@ def first_rows(point: IntArray, n_points: int) -> IntArray:
             first[used] = i
             used += 1
     return first
+
+
+@jit
+def point_counts(Y: AnyArray, point: IntArray, n_points: int) -> NDArray[np.int32]:
+    """Count the rows at each point that have each label.
+
+    Parameters
+    ----------
+    Y : ndarray of uint8, shape (n_rows, n_labels)
+    point, n_points
+        As for :func:`point_classes`.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_points, n_labels)
+    """
+    counts = np.zeros((n_points, Y.shape[1]), dtype=np.int32)
+    for i in range(len(Y)):
+        there = counts[point[i]]
+        for k in range(Y.shape[1]):
+            there[k] += Y[i, k]
+    return counts
+
+
+def point_classes(
+    codes: IntArray, point: IntArray, n_points: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Count the rows of each class at each point.
+
+    Parameters
+    ----------
+    codes : ndarray of int64, shape (n_rows,)
+        Classes, from 0.
+    point : ndarray of int64, shape (n_rows,)
+        Where each row stands.
+    n_points
+        Each with a row.
+
+    Returns
+    -------
+    code, begin, of_class : ndarray of int64
+        See :class:`mlfs_dask.kernels.gap_counts.Points`.
+
+    Examples
+    --------
+    >>> code, begin, of_class = point_classes(np.array([5, 0, 5]), np.array([0, 1, 0]), 2)
+    >>> code.tolist(), begin.tolist(), of_class.tolist()
+    ([5, 0], [0, 1, 2], [2, 1])
+    """
+    n_classes = int(codes.max()) + 1
+    entries, of_class = np.unique(point * n_classes + codes, return_counts=True)
+    begin = np.searchsorted(entries, np.arange(n_points + 1) * n_classes)
+    return entries % n_classes, begin, of_class

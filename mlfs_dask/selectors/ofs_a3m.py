@@ -164,7 +164,8 @@ class OFSA3M(OnlineSelector):
     -----
     Features are divided by their standard deviation (with n - 1). O(n²) operations and 8 n² bytes
     for each arrival; where the dependency stays as it was, n² operations more for each member and
-    each feature of the set.
+    each feature of the set. Rows with equal values count as one among the n as long as they are
+    many.
 
     References
     ----------

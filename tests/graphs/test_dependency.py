@@ -16,6 +16,7 @@ from mlfs_dask.kernels.gap_levels import GapRule
 from reference import stream as plain
 from reference.executors import Shuffled
 
+TWO = 2 ** np.arange(9)
 HOW = {"hard": "hard", "soft": "soft", "classes": "soft"}
 
 
@@ -113,7 +114,8 @@ def test_bits_do_not_depend_on_the_road(case, how, few, kept, block, workers):
                 plain_road.add(column)
 
 
-def test_many_equal_rows_count_as_one_point(monkeypatch):
+@pytest.mark.parametrize("how", ["hard", "soft", "classes"])
+def test_many_equal_rows_count_as_one_point(monkeypatch, how):
     """Rows by the hundred at one place, rare labels among more than a word has bits for."""
     rng = np.random.default_rng(8)
     n, q = 400, 70
@@ -121,9 +123,10 @@ def test_many_equal_rows_count_as_one_point(monkeypatch):
     Y = (rng.random((n, q)) < np.linspace(0, 0.5, q)).astype(np.uint8)
     columns = [make_column(X[:, f], "minmax") for f in range(4)]
 
+    labels, weights = (Y, np.full(q, 1 / q)) if how != "classes" else (Y[:, -9:] @ TWO, np.ones(1))
+
     def found():
-        rule = GapRule(1.5, False, n)
-        dependency = Dependency(Y, rule, "hard", np.full(q, 1 / q), InProcess(1))
+        dependency = Dependency(labels, GapRule(1.5, False, n), how, weights, InProcess(1))
         dependency.add(columns[0])
         return dependency.joined(columns[1:])
 

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlfs_dask.kernels.exactsum import cuts
-from mlfs_dask.kernels.gap_counts import HARD, SOFT, Tally, point_counts
+from mlfs_dask.kernels.gap_counts import HARD, SOFT, Tally
 from mlfs_dask.kernels.gap_levels import GapRule
 from mlfs_dask.kernels.gap_line import line_stretches, tally_line, tally_line_classes
+from mlfs_dask.kernels.points import point_counts
 from reference.stream import Table, dependency
 
 
