@@ -12,7 +12,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from typing import Any, Final, Protocol
@@ -21,6 +21,8 @@ from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.budget import limit_memory, memory_limit
 
 _MOST_TOGETHER: Final = 8
+SPAN: Final = "mlfs"
+"""Name and id of the span of Dask that all our tasks belong to."""
 
 
 class Executor(Protocol):
@@ -192,21 +194,33 @@ class OnCluster:
         # Dask resolves futures among the arguments, not inside objects: send it beside the item.
         dependencies = [getattr(item, "dependency", None) for item in items]
         pairs = zip(items, dependencies, strict=True)
-        futures: list[Any] = self._client.map(
-            _call_with_dependency,
-            [function] * count,
-            dependencies,
-            [item if dependency is None else item.detached() for item, dependency in pairs],
-            *([value] * count for value in common),
-            key=[f"{prefix}-{first + index}" for index in range(count)],
-            **self._options,
-            **options,
-        )
+        with in_one_span():
+            futures: list[Any] = self._client.map(
+                _call_with_dependency,
+                [function] * count,
+                dependencies,
+                [item if dependency is None else item.detached() for item, dependency in pairs],
+                *([value] * count for value in common),
+                key=[f"{prefix}-{first + index}" for index in range(count)],
+                **self._options,
+                **options,
+            )
         return futures
 
     def share(self, value: Any) -> Any:
         """Scatter the value once; workers fetch it from each other."""
         return self._client.scatter(value, hash=False, broadcast=False)
+
+
+def in_one_span() -> AbstractContextManager[Any]:
+    """Have tasks that are sent while the block runs belong to one span of Dask, `SPAN`.
+
+    Else Dask makes a span for each time that somebody sends tasks after a pause, and schedulers and
+    workers keep all of them, with their measures, while they live.
+    """
+    from dask.base import annotate
+
+    return annotate(span={"name": (SPAN,), "ids": (SPAN,)})
 
 
 _chosen: Final[ContextVar[Executor | None]] = ContextVar("mlfs_executor", default=None)

@@ -23,13 +23,13 @@ import msgspec
 from msgspec import Struct
 
 from mlfs_dask.errors import RunInterruptedError
-from mlfs_dask.graphs.executor import OnCluster
+from mlfs_dask.graphs.executor import OnCluster, in_one_span
 from mlfs_dask.jobs.backends import Listener
 from mlfs_dask.jobs.handed import fetch_outcome, forget, run_stowed_task, sees_run, stow
 from mlfs_dask.jobs.sizes import show_bytes
 from mlfs_dask.jobs.spread import is_worth_it, lost_with_the_cluster, run_spread
 from mlfs_dask.jobs.steps import Steps
-from mlfs_dask.jobs.topics import drop_topics, empty_topic, topic_of
+from mlfs_dask.jobs.topics import empty_topic, forget_session, topic_of
 from mlfs_dask.jobs.work import Outcome, Task, describe, stop_session
 from mlfs_dask.storage.places import Place
 
@@ -144,7 +144,7 @@ class OnClient:
             for topic in self._topics.keys() - {own}:
                 self._client.unsubscribe_topic(topic)
             if kind is None:
-                self._on_scheduler(drop_topics, own)
+                self._on_scheduler(forget_session, own)
         self._tasks.clear()
         forget(self._run)
         self._stack.__exit__(kind, error, trace)
@@ -215,9 +215,10 @@ class OnClient:
             self._spread.add(key)
         else:
             task = stow(task, self._run, self._is_seen)
-            future = self._client.submit(
-                run_stowed_task, task, key=key, pure=False, priority=priority
-            )
+            with in_one_span():
+                future = self._client.submit(
+                    run_stowed_task, task, key=key, pure=False, priority=priority
+                )
         self._tasks[key] = (task, future)
         future.add_done_callback(lambda future: self._inbox.put(("ended", (key, future))))
 

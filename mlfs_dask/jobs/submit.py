@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from mlfs_dask.errors import ClusterError
+from mlfs_dask.graphs.executor import in_one_span
 from mlfs_dask.jobs import lease
 from mlfs_dask.jobs.clusters.settings import ALLOWED_FAILURES, COORDINATOR, COORDINATOR_SHARE
 from mlfs_dask.jobs.coordinator import prepare_run
@@ -109,17 +110,18 @@ def hand_over(
     holders = any(COORDINATOR in worker.get("resources", {}) for worker in workers)
     if not holders:
         _LOG.info("no worker declares the resource %s: any of them may coordinate", COORDINATOR)
-    future = client.submit(
-        see_through,
-        str(folder.path.absolute()),
-        chain or number,
-        number,
-        # A second submission of a run that waits is the same task, not another one.
-        key=f"mlfs-coordinator-{folder.id}-{number}",
-        pure=False,
-        resources={COORDINATOR: COORDINATOR_SHARE} if holders else None,
-        priority=_FIRST,
-    )
+    with in_one_span():
+        future = client.submit(
+            see_through,
+            str(folder.path.absolute()),
+            chain or number,
+            number,
+            # A second submission of a run that waits is the same task, not another one.
+            key=f"mlfs-coordinator-{folder.id}-{number}",
+            pure=False,
+            resources={COORDINATOR: COORDINATOR_SHARE} if holders else None,
+            priority=_FIRST,
+        )
     fire_and_forget(future)
 
 

@@ -1,12 +1,15 @@
 """Topics of a scheduler's events by which tasks tell their coordinator what is decided.
 
-A scheduler keeps each topic that it ever heard of, with the last events of it, while it lives.
-Those of runs that have ended are dropped here, or they would add up over months.
+A scheduler keeps each topic that it ever heard of, with the last events of it, while it lives, and
+each group of tasks. Those of runs that have ended are dropped here, or they would add up over
+months.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
+
+from mlfs_dask.graphs.executor import SPAN
 
 _OURS: Final = "mlfs-steps-"
 
@@ -40,8 +43,11 @@ def empty_topic(dask_scheduler: Any, topic: str) -> None:
     dask_scheduler._broker.truncate(topic)
 
 
-def drop_topics(dask_scheduler: Any, topic: str) -> None:
-    """Have a scheduler forget a topic, and all of ours whose coordinators are gone; runs there.
+def forget_session(dask_scheduler: Any, topic: str) -> None:
+    """Have a scheduler forget a session's topic, and what else of ours is over; runs there.
+
+    That is topics whose coordinators are gone, and groups of tasks that a span of Dask keeps though
+    the scheduler has forgotten their tasks.
 
     Parameters
     ----------
@@ -54,3 +60,9 @@ def drop_topics(dask_scheduler: Any, topic: str) -> None:
     for name in [name for name in topics if name.startswith(_OURS)]:
         if name == topic or topics[name].subscribers.isdisjoint(clients):
             del topics[name]
+    spans = dask_scheduler.extensions.get("spans")
+    span = None if spans is None else spans.spans.get(SPAN)
+    if span is not None:
+        known = dask_scheduler.task_groups
+        span.groups = {group for group in span.groups if known.get(group.name) is group}
+        span._metadata = None
