@@ -21,7 +21,7 @@ from long_runs import Record, Sampler, at_rest, keep_for_ever
 from served import Served
 
 import mlfs_dask as mlfs
-from clusters import DEADLINE, MLFS, environment, wait_until
+from clusters import DEADLINE, MLFS, environment, n_decided, wait_until
 from mlfs_dask.cli.coordinate import see_through
 from mlfs_dask.errors import RunInterruptedError
 from mlfs_dask.jobs import on_cluster
@@ -127,7 +127,7 @@ class LongRun:
         self.done(resume_run(folder, client=self.client).folder)
 
     def cancel(self, folder):
-        wait_until(lambda: folder.owner() is not None and folder.journal.stat().st_size > 3000)
+        wait_until(lambda: n_decided(folder) > 0)
         request_cancel(folder)
 
     def spread(self):
