@@ -101,6 +101,7 @@ def test_rows_with_missing_cells_are_refused_or_dropped_by_name():
         ([[1, 2], [3, 4]], {"names": ["A", "A"]}, "'A' stand"),
         ([[1, 2], [3, 4]], {"missing": "ignore"}, "missing = 'ignore'"),
         ([[1, 2], [3, 4]], {"alpha": 0.0}, "alpha = 0.0"),
+        ([[1, 2], [3, 4]], {"alpha": "0.05"}, "alpha = '0.05'"),
         ([[1, 2], [3, 4]], {"alpha": math.nan}, "alpha = nan"),
         ({"A": [1, 2], "B": [1]}, {}, "different lengths"),
     ],

@@ -19,6 +19,12 @@ from mlfs_dask.graphs.source import as_source
 from reference.neighbors import nearest
 
 
+@pytest.fixture(autouse=True)
+def _small_rows_are_cut_too(monkeypatch):
+    """Else most tables here are looked through by one task."""
+    monkeypatch.setattr(neighbors, "_LEAST_CELLS", 0)
+
+
 class Shuffled:
     """Runs tasks in any order, as workers may; results come in the order of the items."""
 
@@ -349,3 +355,19 @@ def test_workers_of_a_cluster_give_the_same_bits() -> None:
         for ours, theirs in zip(found, [*expected, expected[0], expected[0]], strict=True):
             for a, b in zip(ours, theirs, strict=True):
                 np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_few_cells_are_few_tasks_with_the_same_neighbours(others, monkeypatch):
+    rng = np.random.default_rng(8)
+    rows = rng.random((300, 4))
+    train, query = as_source(rows), as_source(rows[:200]) if others else None
+    found, calls = [], []
+    for least in (0, 300 * 300 * 4):
+        monkeypatch.setattr(neighbors, "_LEAST_CELLS", least)
+        executor = Shuffled()
+        found.append(nearest_neighbors(train, query, 3, executor=executor))
+        calls.append(executor.calls)
+    assert calls[0] > calls[1]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)

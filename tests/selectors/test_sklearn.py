@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -58,6 +59,17 @@ def parametrize_with_checks(estimators, **options):
     ids = mark.kwargs["ids"]
     by_id = {tuple(map(ids, getattr(case, "values", case))): case for case in cases}
     return pytest.mark.parametrize(names, list(by_id.values()), **mark.kwargs)
+
+
+def is_expected(estimator, check):
+    """Whether a check has to fail. In 1.7.0 the rows of one have two classes, which labels can be.
+
+    Of streams it asks what they are not made for, whatever the labels.
+    """
+    name = check.func.__name__
+    if name == MORE_FEATURES and sklearn.__version__ == "1.7.0":
+        return hasattr(estimator, "partial_fit")
+    return name in EXPECTED
 
 
 def as_labels(y):
@@ -159,7 +171,7 @@ class OFSA3MOnClasses(StreamOnClasses, OFSA3M):
     ]
 )
 def test_estimator_checks(estimator, check):
-    if check.func.__name__ not in EXPECTED:
+    if not is_expected(estimator, check):
         check(estimator)
         return
     # Not by marks: for these pytest looks up the source of every line of each traceback, which

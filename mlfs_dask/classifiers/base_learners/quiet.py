@@ -31,6 +31,8 @@ class _Filter:
                     warnings.simplefilter("ignore", category)
                 # Line searches warn by several classes, one of them UserWarning itself.
                 warnings.filterwarnings("ignore", "(?i).*line.search")
+                # scikit-learn 1.7 asks SciPy for L-BFGS in words of old.
+                warnings.filterwarnings("ignore", "scipy.optimize: The `disp`")
                 # Label sets that few rows share are classes all the same.
                 warnings.filterwarnings("ignore", "The number of unique classes is greater")
             self._holders += 1

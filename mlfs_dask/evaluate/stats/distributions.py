@@ -6,6 +6,7 @@ scipy.stats is imported on first use, so that naming a test costs nothing.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from mlfs_dask._typing import FloatArray
 from mlfs_dask.errors import InputError
 
 
-def check_alpha(alpha: float) -> float:
+def check_alpha(alpha: Any) -> float:
     """The level of a test as a float.
 
     Parameters
@@ -24,10 +25,14 @@ def check_alpha(alpha: float) -> float:
     Raises
     ------
     InputError
-        Outside (0, 1).
+        No number, or outside (0, 1).
     """
-    if not 0 < alpha < 1:  # also refuses NaN
-        raise InputError(f"alpha = {alpha} is outside (0, 1)", hint="Usual are 0.05 and 0.1.")
+    try:
+        inside = bool(0 < alpha < 1)  # False for NaN too
+    except TypeError:
+        inside = False
+    if not inside:
+        raise InputError(f"alpha = {alpha!r} is outside (0, 1)", hint="Usual are 0.05 and 0.1.")
     return float(alpha)
 
 
