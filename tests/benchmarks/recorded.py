@@ -14,33 +14,57 @@ from mlfs_dask.jobs.workload import Stage, Work
 
 @dataclass
 class Recorded:
-    """An executor of one thread that notes what it is asked to do."""
+    """An executor of one thread that notes what it is asked to do, and what would be sent.
+
+    Attributes
+    ----------
+    stages
+        In order.
+    aside
+        Seconds of packing what stays here: they are no part of the selection in one process, but a
+        worker unpacks its tasks and packs its results.
+    computed
+        Seconds of kernels alone.
+    """
 
     n_workers: int = 1
     stages: list[Stage] = field(default_factory=list)
+    aside: float = 0.0
+    computed: float = 0.0
+    _shared: dict[int, Any] = field(default_factory=dict)
 
     def map(
         self, function: Callable[..., Any], items: Sequence[Any], *common: Any
     ) -> Iterator[Any]:
         """As `InProcess.map`, with a stage noted at the end."""
-        seconds, sent = 0.0, 0
+        seconds, packing, sent = 0.0, 0.0, 0
         run = InProcess(1)
+        small = [value for value in common if id(value) not in self._shared]
         for item in items:
             begin = perf_counter()
+            task = pickle.dumps((item, small), protocol=5)
+            packed = perf_counter()
+            pickle.loads(task)
+            unpacked = perf_counter()
             [result] = run.map(function, [item], *common)
-            seconds += perf_counter() - begin
-            begin = perf_counter()
-            sent += len(pickle.dumps(result, protocol=5))
-            self.aside += perf_counter() - begin
+            done = perf_counter()
+            sent += len(task) + len(pickle.dumps(result, protocol=5))
+            end = perf_counter()
+            seconds += done - unpacked
+            packing += (unpacked - packed) + (end - done)
+            self.aside += (unpacked - begin) + (end - done)
             yield result
         name = getattr(function, "__name__", "task")
-        self.stages.append(Stage(name, seconds, tasks=len(items), result_bytes=sent))
-
-    aside: float = 0.0
-    """Seconds of taking notes."""
+        self.stages.append(Stage(name, seconds + packing, tasks=len(items), result_bytes=sent))
+        self.computed += seconds
 
     def share(self, value: Any) -> Any:
-        """The value itself."""
+        """The value itself; sending it is a round of its own."""
+        begin = perf_counter()
+        size = len(pickle.dumps(value, protocol=5))
+        self._shared[id(value)] = value
+        self.stages.append(Stage("share", 0.0, tasks=1, sent_bytes=size))
+        self.aside += perf_counter() - begin
         return value
 
     def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
@@ -59,6 +83,5 @@ def work_of(select: Callable[[Any], Any]) -> Work:
     recorded = Recorded()
     begin = perf_counter()
     select(recorded)
-    whole = perf_counter() - begin - recorded.aside
-    rest = whole - sum(stage.seconds for stage in recorded.stages)
+    rest = perf_counter() - begin - recorded.aside - recorded.computed
     return Work("", (*recorded.stages, Stage("decisions", max(0.0, rest))))
