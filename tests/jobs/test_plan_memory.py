@@ -52,7 +52,6 @@ def stores(tmp_path_factory):
         ("spec-wrapper", "order = 2"),
         ("laplacian", ""),
         ("mlrelieff", ""),
-        ("nrs-stream", "max_features = 20"),
     ],
 )
 def test_peaks_are_within_half_of_what_was_planned(
