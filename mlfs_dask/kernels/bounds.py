@@ -29,6 +29,7 @@ ROUNDING = 2.0**-48
 """Relative error of a sum, per term: more than 16 times what any order of summation can lose."""
 _SLACK = 2.5  # margins that lie between a bound and the distance, with rounding
 _HUGE = 1e300  # sums of cells beyond this could overflow
+_TINY = 2.0**-1000  # more than squares lose that are too small to have all their digits
 
 
 @jit
@@ -144,7 +145,13 @@ def _set_bounds(
     total: FloatArray, changes: FloatArray, alone: FloatArray, own: float, margin: float
 ) -> None:
     for j in range(len(changes)):
-        total[j] = changes[j] + (alone[j] + own) * (1.0 - margin)
+        total[j] = changes[j] + (alone[j] + own) * (1.0 - margin) - _TINY
+
+
+@inline
+def _slack(margin: float, largest: float) -> float:
+    """What a distance may exceed its bound by, where S_i + S_j is at most ``largest``."""
+    return _SLACK * margin * largest + 2.0 * _TINY
 
 
 class Doubt(NamedTuple):
@@ -252,7 +259,7 @@ def search_bounded(
                 _meet(changes, queries, (first, cell), strip.postings, rule)
                 _set_bounds(total[:n], changes, alone[point], mine, margin)
                 held[:] = lists.distances[point]
-                _lower(held, total, n, own[i] - strip.base, _SLACK * margin * (mine + largest))
+                _lower(held, total, n, own[i] - strip.base, _slack(margin, mine + largest))
                 limit = held[-1]
             else:
                 total[:n] = 0.0
@@ -344,7 +351,7 @@ def bounds_of(
             changes[:] = 0.0
             _meet(changes, queries, cells, strip.postings, rule)
             _set_bounds(total, changes, alone, mine, margin)
-            slack[i] = max(slack[i], _SLACK * margin * (mine + largest))
+            slack[i] = max(slack[i], _slack(margin, mine + largest))
         else:
             for j in range(n):
                 total[j] = exact_distance(queries, i, strip.cells, j, rule, len(rule.how))

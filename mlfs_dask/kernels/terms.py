@@ -226,8 +226,8 @@ def find_terms(
                     room.distance[:k],
                     room.row[:k],
                 )
-                if room.distance[k - 1] >= largest:
-                    unsure[query] = True
+            if lists.size[e] > k and room.distance[k - 1] >= largest:
+                unsure[query] = True
             for r in range(found):
                 j = room.row[r]
                 if room.seen[j]:

@@ -97,20 +97,33 @@ def test_classes_are_settled_as_by_distances(case, k, seed) -> None:
             np.testing.assert_array_equal(ours, theirs)
 
 
+def plain_rule(d):
+    """All features by difference, as they are, at one point."""
+    zero, one = np.zeros(d), np.ones(d)
+    return SparseRule(
+        np.arange(d), zero, one, np.zeros(d, np.uint8), zero, one, stops=np.array([d])
+    )
+
+
+def test_squares_too_small_for_all_their_digits_decide_as_well() -> None:
+    """They are wrong by more than a share of themselves."""
+    rng = np.random.default_rng(0)
+    rule, rows = plain_rule(40), np.arange(60)
+    X = (rng.random((60, 40)) < 0.05) * rng.integers(1, 9, (60, 40)) * 4e-163
+    postings, queries, cells = prepared(X, rule)
+    bounded, expected = (nothing_found((60, 1, 3), np.float64) for _ in range(2))
+    totals = distance_buffer(2, 60, np.float64)
+    search_bounded(cells, Strip(postings, cells, 0), rule, rows, bounded, totals)
+    search_sparse(queries, postings, rule, 0, rows, expected, totals)
+    np.testing.assert_array_equal(bounded.indices, expected.indices)
+
+
 def test_far_rows_are_left_alone() -> None:
     """One of a hundred rows is near enough to the query for its distance to be summed."""
     X = np.zeros((100, 101))
     X[:, 0], X[np.arange(100), np.arange(100) + 1] = 1.0, 5.0
     X[1] = X[0] * 1.25
-    rule = SparseRule(
-        np.arange(101),
-        np.zeros(101),
-        np.ones(101),
-        np.zeros(101, np.uint8),
-        np.zeros(101),
-        np.ones(101),
-        np.array([101]),
-    )
+    rule = plain_rule(101)
     postings, _, cells = prepared(X, rule)
     found = nothing_found((1, 1, 1), np.float64)
     one = cells._replace(start=cells.start[:2])

@@ -136,6 +136,15 @@ def test_sparse_rows_weigh_as_dense_ones(selector, parameters):
     assert sparse[1] == dense[1]
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_neighbours_beyond_the_range_of_floats_are_refused(form):
+    X = np.zeros((20, 40))
+    X[np.arange(20), np.arange(20)] = 1e160
+    Y = (np.arange(20) % 2)[:, None]
+    with pytest.raises(InputError, match="overflow float64"):
+        MLReliefF(normalize="none", labels="sets", n_neighbors=3).fit(form(X), Y)
+
+
 @pytest.mark.parametrize(("selector", "parameters"), SELECTORS, ids=IDS)
 def test_dask_arrays_stores_and_folds_weigh_alike(selector, parameters, tmp_path):
     import dask.array as da
