@@ -202,6 +202,8 @@ def _print_plan(made: Plan) -> None:
         + (", and the waiting" if made.waits else "")
         + f" ({made.rates})",
     }
+    if made.guesses:
+        facts["guess"] = "; ".join(made.guesses)
     if made.waits:
         waiting = (f"{', '.join(labels)} for blocks of {n}" for n, labels in made.waits.items())
         facts["waits"] = "; ".join(waiting) + ", until it is closed or they stop"

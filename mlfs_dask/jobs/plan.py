@@ -21,6 +21,7 @@ from mlfs_dask.jobs.rates import Rates, known_rates
 from mlfs_dask.jobs.rows import folds_of
 from mlfs_dask.jobs.rundir import RunFolder, runs_folder
 from mlfs_dask.jobs.scaling import Elapsed, elapsed, on_this_machine
+from mlfs_dask.jobs.selector_costs import GUESSES
 from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.jobs.spec import COST_KEYS, STORE_COSTS, Costs, InputFile, Job, Method
 from mlfs_dask.jobs.sweep import entry_of
@@ -107,6 +108,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         Pairs of label and fold that cannot be learned.
     few_rows
         Methods that ask for more neighbours than some training rows have, in words.
+    guesses
+        What estimates rest on that only rows could tell, in words.
     """
 
     run: str
@@ -131,6 +134,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     rates_note: str
     constant_labels: list[ConstantLabel]
     few_rows: list[str]
+    guesses: list[str]
 
     @property
     def warnings(self) -> list[str]:
@@ -211,6 +215,7 @@ def make_plan(
         rates_note=known.note,
         constant_labels=constant_labels,
         few_rows=_few_rows(job, fewest),
+        guesses=_guesses(job, sizes),
     )
     if limit is not None and not needs.fits(limit):
         raise needs.refuse(limit)
@@ -331,6 +336,17 @@ def _few_rows(job: Job, fewest: Mapping[str, int]) -> list[str]:
         for name, n_train in fewest.items()
         for label, n_neighbors in asked.items()
         if n_neighbors >= n_train
+    ]
+
+
+def _guesses(job: Job, sizes: Mapping[str, Sizes]) -> list[str]:
+    """Of each selection whose costs depend on what is in the rows."""
+    return [
+        f"{select.label} on {name}: "
+        + GUESSES[select.method](some.shape(some.n_samples), select.params)
+        for name, some in sizes.items()
+        for select in job.selects_on(name)
+        if select.method in GUESSES
     ]
 
 

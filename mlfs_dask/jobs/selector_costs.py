@@ -7,12 +7,14 @@ machine makes of them is said by `mlfs_dask.jobs.rates`. Costs follow the roads 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from mlfs_dask.graphs.groups import COLUMN_BLOCK
 from mlfs_dask.graphs.middles import MANY_TILES
 from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
+from mlfs_dask.jobs.stream_costs import guess, stream
 from mlfs_dask.jobs.workload import Stage, Work
 
 _SET_TILE: Final = 2048
@@ -278,30 +280,29 @@ def _problems(s: Shape, params: Params) -> float:
 
 
 def rough_set(s: Shape, params: Params) -> Work:
-    """Most pairs are told apart by the first words; sums of differences look at all features."""
-    pairs = float(s.n) * s.n
+    """Looks at pairs that features of few rows leave, then one at each row for each choice.
+
+    Sums of differences look at all features of all pairs.
+    """
+    pairs, words = float(s.n) * s.n, s.d / 64 + 1
     if params.get("aggregate") == "sum":
-        stage = Stage("pairs of rows", pairs * s.d**2 * NS, s.tiles)
+        stages = [Stage("pairs of rows", pairs * s.d**2 * NS, s.tiles)]
     else:
-        ns = (6.0 if s.bits else 30.0) + 0.07 * s.d / 64
-        stage = Stage("pairs of rows", pairs * ns * NS, _blocks(s))
+        chosen = min(s.d, params.get("max_features") or 8.0 * math.log2(s.n + 1))
+        of_a_pair, of_a_word = (3.0, 27.0) if s.bits else (30.0, 14.0)
+        each = _blocks(s)
+        stages = [
+            Stage("pairs of rows", pairs * of_a_pair * NS, each),
+            Stage(
+                "choices",
+                chosen * s.n * words * of_a_word * NS,
+                tasks=chosen * each,
+                result_bytes=chosen * each * 8.0 * s.d,
+                rounds=chosen,
+            ),
+        ]
     road = "rough sets of bits" if s.bits else "rough sets"
-    return Work(road, (summary(s), passes(s, "spread", 6.0), prepared(s), stage))
-
-
-def stream(s: Shape, params: Params) -> Work:
-    """Distances to all rows, once for each feature that arrives, and gaps between them."""
-    arrivals = min(s.d, params.get("max_features") or s.d)
-    ns, of_a_row = (0.15, 2000.0) if s.bits else (1.5, 600.0)
-    stage = Stage(
-        "arrivals",
-        arrivals * (float(s.n) * s.n * ns + of_a_row * s.n) * NS,
-        tasks=arrivals * 8,
-        result_bytes=arrivals * 8.0 * s.n,
-        rounds=arrivals,
-    )
-    columns = passes(s, "columns that arrive", 2.0, times=max(1.0, arrivals * s.n / (64 * MIB)))
-    return Work("streams", (summary(s), columns, stage))
+    return Work(road, (summary(s), passes(s, "spread", 6.0), prepared(s), *stages))
 
 
 def genetic(s: Shape, params: Params) -> Work:
@@ -342,3 +343,9 @@ COSTS: Final[Mapping[str, Cost]] = {
     "ofs-a3m": stream,
     "mlnb": genetic,
 }
+
+GUESSES: Final[Mapping[str, Callable[[Shape, Params], str]]] = {
+    "nrs-stream": guess,
+    "ofs-a3m": guess,
+}
+"""What a cost rests on that only rows could tell, in words."""

@@ -17,6 +17,7 @@ from mlfs_dask.graphs.groups import COLUMN_BLOCK, SUMS_BYTES
 from mlfs_dask.graphs.neighbor_tasks import PART_BYTES, STRIP
 from mlfs_dask.jobs.row_shape import MIB, Params, Shape
 from mlfs_dask.jobs.selector_costs import takes_row_pairs
+from mlfs_dask.jobs.stream_costs import arriving, at_points
 
 _SET_TILE: Final = 2048
 _AS_VALUES: Final = 16.0  # a stored cell as float64 with an index of int64
@@ -271,10 +272,15 @@ def rough_set(s: Shape, params: Params, share: float) -> Room:
 
 
 def stream(s: Shape, params: Params, share: float) -> Room:
-    """Distances of all rows to all rows as far as they are kept, and columns that arrive."""
+    """Distances of all rows to all rows as far as they are kept, and columns that arrive.
+
+    None are kept while rows stand at few points.
+    """
     each = 1.0 if s.bits else 8.0
-    kept = min(each * s.n * s.n, 2**30 * share)
-    batch = min(64.0 * MIB, (1.0 if s.bits else 12.0) * s.n * s.d)
+    few = at_points(s, params) is not None
+    kept = 0.0 if few else min(each * s.n * s.n, 2**30 * share)
+    arrivals = arriving(s, params)
+    batch = min(64.0 * MIB, (1.0 if s.bits else 12.0) * s.n * arrivals)
     return columns(s, params, share) | Room(kept + batch + 200.0 * s.n, 2.0 * MIB + 64.0 * s.n)
 
 

@@ -10,8 +10,9 @@ from mlfs_dask import registry
 from mlfs_dask.jobs.calibrate import CASES, cost_of, planted
 from mlfs_dask.jobs.options import full_params
 from mlfs_dask.jobs.row_shape import Shape
-from mlfs_dask.jobs.selector_costs import COSTS
+from mlfs_dask.jobs.selector_costs import COSTS, GUESSES
 from mlfs_dask.jobs.selector_memory import MEMORY, kept_tiles, tile_in_hand
+from mlfs_dask.jobs.stream_costs import standing
 
 SELECTORS = sorted(COSTS)
 DENSE = Shape(
@@ -111,3 +112,45 @@ def test_calibration_takes_every_road():
     assert wanted <= roads
     bases = {"logistic", "tree", "c45", "knn", "svm-rbf", "naive-bayes"}
     assert {f"models of {base}" for base in bases} <= roads
+
+
+TEXT = replace(SPARSE, n=28_596, d=49_060, per_row=104, bits=True, item_bytes=5, all_rows=28_596)
+
+
+def test_rows_that_are_equal_on_what_joined_are_one():
+    """As 2,000 words of long texts took: 4 seconds, not the minutes of all pairs of rows."""
+    seconds, held = {}, {}
+    for name, shape in (("bits", TEXT), ("values", replace(TEXT, bits=False))):
+        given = params("nrs-stream", arrival=list(range(2000)))
+        seconds[name] = COSTS["nrs-stream"](shape, given).seconds
+        held[name] = MEMORY["nrs-stream"](shape, given, 1.0).held
+    assert 1.5 < seconds["bits"] < 13
+    assert seconds["values"] > 1000
+    assert held["bits"] < 128 * 2**20 < 2**30 < held["values"]
+
+
+@given(st.floats(0, 2000), st.floats(1, 400))
+def test_rows_stand_at_no_more_points_than_there_are_rows(members, per_row):
+    points = standing(replace(TEXT, per_row=per_row), members)
+    assert 1 <= points <= TEXT.n
+    assert points <= 1.0001 * standing(replace(TEXT, per_row=per_row), members + 100)
+    assert standing(replace(TEXT, sparse=False), members) == TEXT.n
+
+
+def test_points_of_few_features():
+    assert standing(TEXT, 0) == 1
+    assert standing(TEXT, 1) == pytest.approx(2)
+
+
+def test_what_a_stream_rests_on_is_said():
+    few, values = params("nrs-stream", max_features=20), replace(TEXT, bits=False)
+    assert "20 of 49060 features join" in GUESSES["nrs-stream"](TEXT, few)
+    assert "upper bounds" in GUESSES["nrs-stream"](values, few)
+
+
+def test_choices_of_rough_sets_count():
+    def choices(most):
+        return COSTS["nrs-cost"](TEXT, params("nrs-cost", max_features=most)).seconds
+
+    assert choices(50) > 5 * choices(3)
+    assert 17 < choices(50) < 100
