@@ -20,11 +20,11 @@ import scipy.sparse as sp
 from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.groups import COLUMN_BLOCK
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.pairs import padded_rows
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.blas import single_blas_thread
 

@@ -21,9 +21,10 @@ import scipy.sparse as sp
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.graphs.columns import make_columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.middles import MANY_TILES, find_middles
+from mlfs_dask.graphs.middles import find_middles
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
+from mlfs_dask.graphs.task_sizes import MANY_TILES
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.digits import (
     SIGN,

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from mlfs_dask._typing import AnyArray, FloatArray
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.neighbor_tasks import (
-    STRIP,
     Plan,
     Rows,
     cell_strips,
@@ -31,6 +30,7 @@ from mlfs_dask.graphs.neighbor_tasks import (
     training_panels,
 )
 from mlfs_dask.graphs.source import load_block
+from mlfs_dask.graphs.task_sizes import TRAINING_STRIP
 from mlfs_dask.kernels.bits import distances_packed
 from mlfs_dask.kernels.bounds import bounds_of
 from mlfs_dask.kernels.distances import Columns
@@ -126,5 +126,5 @@ def _advance(queries: AnyArray, columns: Columns, totals: AnyArray, window: Wind
 def _raw_strips(train: Rows) -> Iterator[tuple[int, Block]]:
     for base, item in zip(train.offsets.tolist(), train.items, strict=False):
         tile = load_block(item)
-        for begin in range(0, tile.shape[0], STRIP):
-            yield base + begin, tile[begin : begin + STRIP]
+        for begin in range(0, tile.shape[0], TRAINING_STRIP):
+            yield base + begin, tile[begin : begin + TRAINING_STRIP]

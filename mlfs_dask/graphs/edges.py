@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from mlfs_dask._typing import FloatArray, IntArray, Normalize
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.groups import COLUMN_BLOCK
 from mlfs_dask.graphs.neighbors import NeighborSearch, whole_lists
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK
 from mlfs_dask.graphs.tiles import TileTask, TileTasks
 from mlfs_dask.kernels.edges import (
     Edges,

@@ -15,6 +15,7 @@ from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, SUMS_BYTES
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.spectral import (
     Moments,
@@ -23,10 +24,6 @@ from mlfs_dask.kernels.spectral import (
     dense_moments,
     zero_moments,
 )
-
-COLUMN_BLOCK = 256
-# Columns are taken in runs whose sums per group stay below this.
-SUMS_BYTES = 32 * 2**20
 
 
 def column_runs(source: Source, columns: Columns, n_groups: int) -> list[tuple[int, int]]:

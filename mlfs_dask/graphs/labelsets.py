@@ -21,10 +21,11 @@ import scipy.sparse as sp
 from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.groups import COLUMN_BLOCK, column_runs, group_sums
+from mlfs_dask.graphs.groups import column_runs, group_sums
 from mlfs_dask.graphs.laplacian import LaplacianTerms, terms_of
 from mlfs_dask.graphs.products import PRODUCT_SPEED, sparse_columns
 from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK
 from mlfs_dask.graphs.tiles import tile_pairs
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.labelsets import LabelSets

@@ -19,8 +19,6 @@ from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import TileTask, TileTasks, tile_tasks
 from mlfs_dask.kernels.brackets import take_inside, two_values
 
-MANY_TILES: Final = 4
-"""With fewer tiles a sample is not worth its while."""
 _SAMPLED_ROWS: Final = 1024  # of each tile of the sample
 _DEVIATIONS: Final = 4.0  # of the sample's share below the middle, on either side
 _MOST_INSIDE: Final = 4  # bounds that hold more than 1 of so many rows of a tile are too far apart
@@ -87,10 +85,11 @@ def find_middles(
     --------
     >>> from mlfs_dask.graphs.executor import InProcess
     >>> from mlfs_dask.graphs.source import as_source
-    >>> X = np.arange(100.0)[:, None]
-    >>> ends = np.array([0.0]), np.array([99.0])
-    >>> find_middles(as_source(X, tile=50), np.arange(1), 50, ends, InProcess(1)).value.tolist()
-    [49.0]
+    >>> X = (np.arange(10_000) * 37 % 10_000.0)[:, None]
+    >>> source, ends = as_source(X, tile=500), (np.array([0.0]), np.array([9999.0]))
+    >>> middles = find_middles(source, np.arange(1), 5000, ends, InProcess(1))
+    >>> middles.found.tolist(), middles.value.tolist()
+    ([True], [4999.0])
     """
     parts = []
     n_tiles, width = _sample(source)

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import AnyArray, FloatArray, IntArray
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.source import TileItem, load_block
+from mlfs_dask.graphs.task_sizes import PART_BYTES
 from mlfs_dask.kernels.bits import BitLayout, pack_csr, pack_dense
 from mlfs_dask.kernels.bounds import Strip
 from mlfs_dask.kernels.cell_gaps import cells_of
@@ -33,11 +34,6 @@ from mlfs_dask.kernels.postings import (
 )
 
 T = TypeVar("T", bound=tuple[Any, ...])
-
-PART_BYTES = 32 * 2**20
-"""Size of a block of scaled columns where training rows are prepared strip by strip."""
-STRIP = 4096
-"""Training rows whose running distances a task holds."""
 
 
 @dataclass(frozen=True)

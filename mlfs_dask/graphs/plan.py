@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from mlfs_dask.graphs.groups import COLUMN_BLOCK, SUMS_BYTES
 from mlfs_dask.graphs.labelsets import SET_TILE
 from mlfs_dask.graphs.pairs import STRIP, padded_rows
 from mlfs_dask.graphs.products import PRODUCT_SPEED
 from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, SUMS_BYTES
 from mlfs_dask.kernels.labelsets import LabelSets
 
 Road: TypeAlias = Literal["collapsed", "lowrank", "pairs"]

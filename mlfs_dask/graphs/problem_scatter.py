@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import BoolArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.groups import SUMS_BYTES, column_runs, group_sums, groups_of_tile
+from mlfs_dask.graphs.groups import column_runs, group_sums, groups_of_tile
 from mlfs_dask.graphs.labelsets import sets_of_rows
 from mlfs_dask.graphs.laplacian import CANCELLED
 from mlfs_dask.graphs.products import sparse_columns
@@ -29,6 +29,7 @@ from mlfs_dask.graphs.rows import gather_rows
 from mlfs_dask.graphs.scatter import sides_of_labels
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
+from mlfs_dask.graphs.task_sizes import SUMS_BYTES
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.hitmiss import count_of_pairs, rows_apart
 from mlfs_dask.kernels.labelsets import LabelSets, find_label_sets

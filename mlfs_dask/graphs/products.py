@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from mlfs_dask._typing import FloatArray
 from mlfs_dask.graphs.columns import Columns
-from mlfs_dask.graphs.groups import COLUMN_BLOCK
 from mlfs_dask.graphs.inputs import Block
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK
 from mlfs_dask.kernels.spectral import (
     Operand,
     SparseColumns,

@@ -20,10 +20,11 @@ import scipy.sparse as sp
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.groups import SUMS_BYTES, groups_of_tile
+from mlfs_dask.graphs.groups import groups_of_tile
 from mlfs_dask.graphs.labelsets import SetDegrees, set_bounds
 from mlfs_dask.graphs.rows import gather_rows
 from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.task_sizes import SUMS_BYTES
 from mlfs_dask.graphs.tiles import TileTask, tile_pairs, tile_tasks
 from mlfs_dask.kernels.labelsets import LabelSets
 from mlfs_dask.kernels.similarity import (

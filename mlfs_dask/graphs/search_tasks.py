@@ -17,7 +17,6 @@ from mlfs_dask._typing import AnyArray, IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.neighbor_tasks import (
-    STRIP,
     Plan,
     QueryBlock,
     Rows,
@@ -36,6 +35,7 @@ from mlfs_dask.graphs.neighbor_tasks import (
     wide_enough,
 )
 from mlfs_dask.graphs.source import load_block
+from mlfs_dask.graphs.task_sizes import TRAINING_STRIP
 from mlfs_dask.kernels.bounds import search_bounded
 from mlfs_dask.kernels.distances import Columns, DistanceRule
 from mlfs_dask.kernels.meetings import MET_ROWS, search_met
@@ -136,10 +136,10 @@ def _dense_lists(
     queries = frozen(np.ascontiguousarray(columns.T))
     n_train = panel.shape[1]
     found = nothing_found((len(queries), len(rule.stops), k), np.float64)
-    totals = distance_buffer(len(queries), min(STRIP, n_train), np.float64)
+    totals = distance_buffer(len(queries), min(TRAINING_STRIP, n_train), np.float64)
     train = Columns(frozen(panel), rule.how, rule.bottom, rule.top)
-    for begin in range(0, n_train, STRIP):
-        window = Window(begin, min(begin + STRIP, n_train), True, 0)
+    for begin in range(0, n_train, TRAINING_STRIP):
+        window = Window(begin, min(begin + TRAINING_STRIP, n_train), True, 0)
         search_dense(queries, train, rule.stops, 0, own, found, totals, window)
     return found
 
@@ -148,11 +148,11 @@ def _streamed_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int)
     """Lists by sums of squares, training rows scaled strip by strip, by blocks of features."""
     n_queries = rows.shape[0]
     found = nothing_found((n_queries, len(plan.rule.stops), k), np.float64)
-    totals = distance_buffer(n_queries, STRIP, np.float64)
+    totals = distance_buffer(n_queries, TRAINING_STRIP, np.float64)
     for offset, item in zip(train.offsets.tolist(), train.items, strict=False):
         tile = load_block(item)
-        for begin in range(0, tile.shape[0], STRIP):
-            strip = tile[begin : begin + STRIP]
+        for begin in range(0, tile.shape[0], TRAINING_STRIP):
+            strip = tile[begin : begin + TRAINING_STRIP]
             for window, part, stops in feature_parts(plan.rule, strip.shape[0]):
                 queries = frozen(np.ascontiguousarray(scaled(rows, part, plan.n_features).T))
                 values = frozen(scaled(strip, part, plan.n_features))

@@ -18,11 +18,11 @@ from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.graphs.affinity import Affinity, LabelAffinity
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
-from mlfs_dask.graphs.groups import COLUMN_BLOCK
 from mlfs_dask.graphs.labelsets import centred_set_forms, set_bounds
 from mlfs_dask.graphs.pairs import STRIP, padded_rows
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.spectral import SpectralTerms
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK
 from mlfs_dask.graphs.tiles import TileTask, pair_tasks, tile_pairs, tile_tasks
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.similarity import (

@@ -17,8 +17,6 @@ from mlfs_dask._typing import AnyArray, IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.neighbor_tasks import (
-    PART_BYTES,
-    STRIP,
     Plan,
     QueryBlock,
     Rows,
@@ -29,6 +27,7 @@ from mlfs_dask.graphs.neighbor_tasks import (
     sparse_rule,
 )
 from mlfs_dask.graphs.source import TileItem, load_block
+from mlfs_dask.graphs.task_sizes import PART_BYTES, TRAINING_STRIP
 from mlfs_dask.kernels.distances import Columns
 from mlfs_dask.kernels.neighbors import (
     GROUP,
@@ -82,7 +81,7 @@ def prepare_parts(item: TileItem, plans: Sequence[Plan]) -> PreparedTile:
 def _strips(tile: Block, plans: Sequence[Plan]) -> Iterator[Block]:
     """Cut a tile so that a strip prepared for one problem takes at most `PART_BYTES`."""
     widest = max((len(p.rule.order) for p in plans if p.layout is None and not p.sparse), default=1)
-    size = max(64, min(STRIP, PART_BYTES // (8 * max(1, widest))))
+    size = max(64, min(TRAINING_STRIP, PART_BYTES // (8 * max(1, widest))))
     if any(plan.sparse for plan in plans):
         size = min(size, POSTED_ROWS)
     for begin in range(0, tile.shape[0], size):

@@ -11,8 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from mlfs_dask.graphs.groups import COLUMN_BLOCK
-from mlfs_dask.graphs.middles import MANY_TILES
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, MANY_TILES
 from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
 from mlfs_dask.jobs.stream_costs import guess, stream
 from mlfs_dask.jobs.workload import Stage, Work

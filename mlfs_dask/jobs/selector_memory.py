@@ -13,8 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 from typing import Final, TypeAlias
 
-from mlfs_dask.graphs.groups import COLUMN_BLOCK, SUMS_BYTES
-from mlfs_dask.graphs.neighbor_tasks import PART_BYTES, STRIP
+from mlfs_dask.graphs.task_sizes import (
+    COLUMN_BLOCK,
+    PART_BYTES,
+    SUMS_BYTES,
+    TRAINING_STRIP,
+)
 from mlfs_dask.jobs.row_shape import MIB, Params, Shape
 from mlfs_dask.jobs.selector_costs import takes_row_pairs
 from mlfs_dask.jobs.stream_costs import arriving, at_points
@@ -220,13 +224,13 @@ def search(s: Shape, share: float, k: float, points: float = 1.0) -> Room:
     """Rows prepared, distances of a block of queries, their lists."""
     held = prepared(s, share)
     queries = min(1024.0, s.n)
-    width = 8.0 * min(s.n, STRIP)
+    width = 8.0 * min(s.n, TRAINING_STRIP)
     totals = queries * width if held and s.compared_by == "distances" else 8.0 * width
     lists = queries * points * k * 16.0
     streamed = 0.0
     if not held:
         totals = queries * width
-        streamed = 2.0 * min(PART_BYTES, 8.0 * min(s.n, STRIP) * s.d) + tile_in_hand(s)
+        streamed = 2.0 * min(PART_BYTES, 8.0 * min(s.n, TRAINING_STRIP) * s.d) + tile_in_hand(s)
     return Room(held=held, task=totals + streamed + 2 * lists, result=lists)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from mlfs_dask.jobs.coordinator import Order, run_job
 from mlfs_dask.jobs.jobfile import parse_job
+from mlfs_dask.jobs.journal import Journal, read_journal
 from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.testing.jobs import TINY_JOB, make_tiny_store
 
@@ -30,10 +31,15 @@ def tiny_run(once, tmp_path):
 
 @pytest.fixture
 def cut_run(tiny_run):
-    """The same run, as if it had been killed in the middle of its third unit."""
-    lines = tiny_run.journal.read_bytes().splitlines(keepends=True)
-    tiny_run.journal.write_bytes(b"".join(lines[:4]))
-    kept = {json.loads(line).get("unit") for line in lines[:4]} - {json.loads(lines[3])["unit"]}
+    """The same run, as if it had been killed with two units done and a third begun."""
+    events, _ = read_journal(tiny_run.journal)
+    kept = [event["unit"] for event in events if event["event"] == "unit"][:2]
+    before = [e for e in events if e["event"] == "start" or e.get("unit") in kept]
+    begun = next(e for e in events if e["event"] == "step" and e["unit"] not in kept)
+    tiny_run.journal.unlink()
+    with Journal(tiny_run.journal) as journal:
+        for event in (*before, begun):
+            journal.append(**{key: event[key] for key in event.keys() - {"time"}})
     for path in tiny_run.units.iterdir():
         if path.stem not in kept:
             path.unlink()
