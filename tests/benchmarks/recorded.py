@@ -1,15 +1,30 @@
-"""What a selection consists of, as measured: tasks, their time, what they send, what is left."""
+"""What a selection consists of, as measured: tasks, their time, what they send, what is left.
+
+Workers differ from other processes in what Dask sets for them: memory that a task sets free goes
+back to the system at once, and the next task asks for it anew, page by page. So tasks are measured
+in a process of that kind, ``python -m benchmarks.recorded REQUEST``.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
-from mlfs_dask.graphs.executor import InProcess
+import msgspec
+
+import mlfs_dask as mlfs
+from mlfs_dask.graphs.executor import InProcess, use_executor
 from mlfs_dask.jobs.workload import Stage, Work
+
+_TESTS: Final = Path(__file__).resolve().parent.parent
 
 
 @dataclass
@@ -72,6 +87,55 @@ class Recorded:
         return list(self.map(function, items, *common))
 
 
+def selection(method: str, params: dict[str, Any], path: str) -> Callable[[Any], list[int]]:
+    """A selection on rows of a store, to be run on any executor."""
+
+    def select(executor: Any) -> list[int]:
+        with use_executor(executor):
+            fitted = mlfs.get_selector(method, **params).fit(mlfs.open_dataset(path))
+        order: list[int] = fitted.order_.tolist()
+        return order
+
+    return select
+
+
+def work_on_workers(method: str, params: dict[str, Any], path: str, *, warm: bool = True) -> Work:
+    """Tasks as a worker does them, and what this process does between them.
+
+    Parameters
+    ----------
+    method, params, path
+        See `selection`.
+    warm
+        Kernels are loaded and tiles kept by a first run.
+    """
+    import dask
+    import distributed  # noqa: F401  its settings
+
+    set_for_workers = dask.config.get("distributed.nanny.pre-spawn-environ")
+    path_of_modules = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    request = json.dumps({"method": method, "params": params, "path": path, "warm": warm})
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.recorded", request],
+        env={
+            **os.environ,
+            **{name: str(value) for name, value in set_for_workers.items()},
+            "PYTHONPATH": os.pathsep.join(path_of_modules),
+        },
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    there = msgspec.json.decode(done.stdout, type=Work)
+    here = _measured(selection(method, params, path), warm=warm)
+    return Work("", (*there.stages[:-1], here.stages[-1]))
+
+
+def _measured(select: Callable[[Any], Any], *, warm: bool) -> Work:
+    if warm:
+        work_of(select)
+    return work_of(select)
+
+
 def work_of(select: Callable[[Any], Any]) -> Work:
     """Stages of a selection, and the rest as one that the deciding process does alone.
 
@@ -85,3 +149,9 @@ def work_of(select: Callable[[Any], Any]) -> Work:
     select(recorded)
     rest = perf_counter() - begin - recorded.aside - recorded.computed
     return Work("", (*recorded.stages, Stage("decisions", max(0.0, rest))))
+
+
+if __name__ == "__main__":
+    asked = json.loads(sys.argv[1])
+    warm = asked.pop("warm")
+    sys.stdout.buffer.write(msgspec.json.encode(_measured(selection(**asked), warm=warm)))

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-import mlfs_dask as mlfs
 from benchmarks import peers
-from benchmarks.recorded import work_of
+from benchmarks.recorded import selection, work_on_workers
 from benchmarks.side_by_side import Row, SideBySide, show_seconds
-from mlfs_dask.graphs.executor import OnCluster, available_cores, use_executor
+from mlfs_dask.graphs.executor import OnCluster, available_cores
 from mlfs_dask.jobs.calibrate import cluster_rates
 from mlfs_dask.jobs.rates import Rates
 from mlfs_dask.jobs.scaling import elapsed
@@ -30,15 +29,8 @@ _NEAR = 0.15
 )
 def test_one_and_two_workers(side_by_side: SideBySide, method: str, params: dict[str, Any]) -> None:
     dataset = peers.stored("tmc2007-500-fixed", full=side_by_side.full)
-
-    def select(executor: Any) -> list[int]:
-        with use_executor(executor):
-            fitted = mlfs.get_selector(method, **params).fit(mlfs.open_dataset(dataset.path))
-        order: list[int] = fitted.order_.tolist()
-        return order
-
-    select_once = work_of(select)  # kernels are loaded then, and tiles kept
-    work = work_of(select) if side_by_side.full else select_once
+    select = selection(method, params, dataset.path)
+    work = work_on_workers(method, params, dataset.path, warm=side_by_side.full)
     rates = Rates(**cluster_rates())
     for workers in (1, 2):
         predicted = elapsed(work, workers, rates, available_cores()).seconds
