@@ -198,12 +198,14 @@ def eigenvectors(s: Shape) -> tuple[Stage, ...]:
 
 
 def mllap(s: Shape, params: Params) -> Work:
-    """Sums by label, then one look at all candidates for each choice."""
+    """Sums by label, or by label set where these are few; then a look at all for each choice."""
     ns = (18.0 if s.sparse else 2.0) * (1 + s.carried)
     result = 16.0 * (min(s.cells / s.tiles * (1 + s.carried), (s.q + 1.0) * s.d))
     sums = passes(s, "sums by label", ns, result=result)
+    by_label = Work("mllap", (summary(s), sums, _added(s, result)))
+    least = min(by_label, collapsed(s), key=lambda work: work.seconds)
     choices = Stage("choices", (1.0 * s.d**2 + 20.0 * s.d * s.q) * NS)
-    return Work("mllap", (summary(s), sums, _added(s, result), choices))
+    return Work("mllap", (*least.stages, choices))
 
 
 def spec_wrapper(s: Shape, params: Params) -> Work:

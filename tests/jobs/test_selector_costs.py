@@ -154,3 +154,11 @@ def test_choices_of_rough_sets_count():
 
     assert choices(50) > 5 * choices(3)
     assert 17 < choices(50) < 100
+
+
+def test_few_label_sets_are_summed_instead_of_labels():
+    many = replace(DENSE, n=10**6, all_rows=10**6, u=1000, carried=6.6, q=30)
+    stages = {stage.name for stage in COSTS["mllap"](many, params("mllap")).stages}
+    assert "sums by label set" in stages
+    free = replace(TEXT, u=TEXT.n)
+    assert "sums by label" in {stage.name for stage in COSTS["mllap"](free, params("mllap")).stages}
