@@ -7,21 +7,28 @@ does not read. So this is the least certain of the costs; `guess` says what was 
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
 from mlfs_dask.jobs.workload import Stage, Work
 
+_JOINING: Final = 1.3  # times arrivals to the power of
+_GROWTH: Final = 2 / 3
+
 
 def arriving(s: Shape, params: Params) -> float:
-    """Features that arrive in a stream.
+    """Features that arrive in a stream until it ends, or enough of them joined.
 
     Parameters
     ----------
     s, params
         Rows, and parameters of the selector.
     """
-    order = params.get("arrival")
-    return float(s.d if order is None or isinstance(order, str) else min(s.d, len(order)))
+    order, most = params.get("arrival"), params.get("max_features")
+    all_of_them = float(s.d if order is None or isinstance(order, str) else min(s.d, len(order)))
+    if most is None:
+        return all_of_them
+    return float(min(all_of_them, max(most, (most / _JOINING) ** (1 / _GROWTH))))
 
 
 def joining(s: Shape, params: Params) -> float:
@@ -33,7 +40,7 @@ def joining(s: Shape, params: Params) -> float:
         Rows, and parameters of the selector.
     """
     arrivals = arriving(s, params)
-    few = min(arrivals, 1.3 * arrivals ** (2 / 3))
+    few = min(arrivals, _JOINING * arrivals**_GROWTH)
     return float(min(few, params.get("max_features") or few))
 
 
@@ -115,7 +122,7 @@ def guess(s: Shape, params: Params) -> str:
         Rows, and parameters of the selector.
     """
     members, arrivals = round(joining(s, params)), round(arriving(s, params))
-    joined = f"a guess that {members} of {arrivals} features join"
+    joined = f"time and memory rest on a guess that {members} of {arrivals} features join"
     if at_points(s, params) is not None:
-        return f"time and memory rest on {joined}, and that rows store them as by chance"
-    return "time and memory are upper bounds: rows are taken to differ on the features that join"
+        return f"{joined}, and that rows store them as by chance"
+    return f"{joined}; rows are taken to differ on them, which is an upper bound"

@@ -144,8 +144,8 @@ def test_points_of_few_features():
 
 def test_what_a_stream_rests_on_is_said():
     few, values = params("nrs-stream", max_features=20), replace(TEXT, bits=False)
-    assert "20 of 49060 features join" in GUESSES["nrs-stream"](TEXT, few)
-    assert "upper bounds" in GUESSES["nrs-stream"](values, few)
+    assert "20 of 60 features join" in GUESSES["nrs-stream"](TEXT, few)
+    assert "an upper bound" in GUESSES["nrs-stream"](values, few)
 
 
 def test_choices_of_rough_sets_count():
@@ -162,3 +162,11 @@ def test_few_label_sets_are_summed_instead_of_labels():
     assert "sums by label set" in stages
     free = replace(TEXT, u=TEXT.n)
     assert "sums by label" in {stage.name for stage in COSTS["mllap"](free, params("mllap")).stages}
+
+
+def test_a_stream_that_ends_with_enough_members_takes_less():
+    def seconds(**given):
+        return COSTS["nrs-stream"](TEXT, params("nrs-stream", **given)).seconds
+
+    assert seconds(max_features=50) < seconds(max_features=200) < seconds() / 10
+    assert seconds(max_features=TEXT.d) == seconds()
