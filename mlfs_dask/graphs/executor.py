@@ -20,7 +20,8 @@ from typing import Any, Final, Protocol
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.budget import limit_memory, memory_limit
 
-_MOST_TOGETHER: Final = 8
+MOST_TOGETHER: Final = 8
+"""Results that are fetched in one message, at most; else two of each worker."""
 SPAN: Final = "mlfs"
 """Name and id of the span of Dask that all our tasks belong to."""
 
@@ -143,7 +144,7 @@ class OnCluster:
     def _fetch(self, alive: deque[Any]) -> list[Any]:
         """Results of the first futures, in one message; others are at work meanwhile."""
         first = [
-            alive[index] for index in range(min(2 * self.n_workers, _MOST_TOGETHER, len(alive)))
+            alive[index] for index in range(min(2 * self.n_workers, MOST_TOGETHER, len(alive)))
         ]
         results: list[Any] = self._client.gather(first)
         for future in first:

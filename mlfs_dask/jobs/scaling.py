@@ -1,9 +1,10 @@
 """How long work takes on more processes, on paper, and what keeps it from taking less.
 
 Of a stage, tasks run side by side, as far as there are enough of them; meanwhile the scheduler
-hands out one after the other, and results come to one process, which does what is left::
+hands out one after the other, and results come to one process, which does what is left. It fetches
+a few at a time, while as many are at work; if these are done sooner, workers wait for messages::
 
-    stage = max(tasks on the workers, handing out, results on the wire) + rounds of waiting
+    stage = max(tasks on workers, handing out, results on the wire, messages) + rounds of waiting
     unit  = sum of its stages and of what is decided between them
 
 A loss is what a stage takes beyond its even share of the workers; the largest is the bottleneck.
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from mlfs_dask.graphs.executor import MOST_TOGETHER
 from mlfs_dask.jobs import selector_costs
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.rates import Rates, known_rates
@@ -122,10 +124,13 @@ def elapsed(work: Work, workers: int, rates: Rates, cores: int | None = None) ->
         handing = stage.tasks * rates.task_seconds
         sending = (stage.result_bytes + workers * stage.sent_bytes) / rates.bytes_per_second
         waiting = stage.rounds * rates.round_seconds
-        busiest = max(computing, handing, sending, (own + handing) / (cores or math.inf))
+        fetching = waiting * (_messages_of_a_round(stage, workers) - 1)
+        shared = (own + handing) / (cores or math.inf)
+        busiest = max(computing, handing, sending, fetching, shared)
         total += busiest + waiting
         losses[FEW_TASKS] += computing - own / workers
-        losses[SCHEDULER if handing > sending else RESULTS] += busiest - computing
+        causes = {WAITING: fetching, SCHEDULER: handing, RESULTS: sending}
+        losses[max(causes, key=lambda each: causes[each])] += busiest - computing
         losses[WAITING] += waiting
     return Elapsed(total, losses)
 
@@ -134,6 +139,12 @@ def _rounds_of_tasks(stage: Stage, workers: int) -> float:
     """Share of a stage's work that the busiest worker does."""
     each = max(1.0, stage.tasks / max(1.0, stage.rounds))
     return math.ceil(each / workers) / each
+
+
+def _messages_of_a_round(stage: Stage, workers: int) -> int:
+    """How often results are fetched."""
+    each = max(1.0, stage.tasks / max(1.0, stage.rounds))
+    return math.ceil(each / min(2 * workers, MOST_TOGETHER))
 
 
 def on_this_machine(work: Work, rates: Rates) -> Work:

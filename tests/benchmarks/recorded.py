@@ -74,11 +74,11 @@ class Recorded:
         self.computed += seconds
 
     def share(self, value: Any) -> Any:
-        """The value itself; sending it is a round of its own."""
+        """The value itself; it is sent, and nothing is waited for."""
         begin = perf_counter()
         size = len(pickle.dumps(value, protocol=5))
         self._shared[id(value)] = value
-        self.stages.append(Stage("share", 0.0, tasks=1, sent_bytes=size))
+        self.stages.append(Stage("share", 0.0, tasks=1, sent_bytes=size, rounds=0.0))
         self.aside += perf_counter() - begin
         return value
 

@@ -48,7 +48,7 @@ def test_a_stage_takes_as_long_as_its_busiest_worker():
     [
         ({"task_seconds": 0.01}, 10.0, SCHEDULER),
         ({"bytes_per_second": 1e6}, 8.0, RESULTS),
-        ({"round_seconds": 5.0}, 1.0 + 5.0, WAITING),
+        ({"round_seconds": 5.0}, 125 * 5.0, WAITING),  # eight results in a message
     ],
 )
 def test_what_keeps_a_stage_from_being_faster_is_named(rates, seconds, cause):
@@ -101,3 +101,12 @@ def test_forecasts_of_a_selection():
     assert found[0].efficiency > 0.9  # all pairs of rows: much to do, little to send
     scan = Method(method="variance", label="var", params={})
     assert forecasts("data", scan, sizes, Rates())[2].bottleneck != NONE
+
+
+def test_short_tasks_wait_for_messages_and_long_ones_do_not():
+    rates = structs.replace(FREE, round_seconds=0.01)
+    short, long = Stage("tiles", 0.028, tasks=28), Stage("tiles", 28.0, tasks=28)
+    assert on(1, short, rates=rates).seconds == pytest.approx(14 * 0.01)
+    assert on(2, short, rates=rates).seconds == pytest.approx(7 * 0.01)
+    assert on(1, long, rates=rates).seconds == pytest.approx(28.01)
+    assert on(1, short, rates=rates).bottleneck == WAITING
