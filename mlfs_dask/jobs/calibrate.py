@@ -96,7 +96,7 @@ CASES: Final = (
     _select("mlrelieff", "sparse bits", 4_000, 5_000),
     _select("mlrelieff", "sparse", 2_000, 5_000),
     _select("nrs-cost", "dense", 2_000, 60),
-    _select("nrs-cost", "sparse bits", 6_000, 300),
+    _select("nrs-cost", "sparse bits", 12_000, 300, max_features=20),
     _select("nrs-stream", "dense", 1_000, 100),
     _select("mlnb", "dense", 2_000, 60, n_generations=3),
     _judge("mlknn", "dense", 3_000, 100),

@@ -290,7 +290,7 @@ def rough_set(s: Shape, params: Params) -> Work:
         stages = [Stage("pairs of rows", pairs * s.d**2 * NS, s.tiles)]
     else:
         chosen = min(s.d, params.get("max_features") or 8.0 * math.log2(s.n + 1))
-        of_a_pair, of_a_word = (3.0, 27.0) if s.bits else (30.0, 14.0)
+        of_a_pair, of_a_word = (3.0 if s.sparse else 15.0, 27.0) if s.bits else (30.0, 14.0)
         each = _blocks(s)
         stages = [
             Stage("pairs of rows", pairs * of_a_pair * NS, each),
