@@ -229,7 +229,7 @@ class SideBySide:
         _check_agreement(agree, results)
         timings = {key: Timing(key, tuple(values)) for key, values in seconds.items()}
         for peer in peers:
-            self.rows.append(_row(name, timings["ours"], timings[peer], bounds.get(peer)))
+            self.rows.append(row_of(name, timings["ours"], timings[peer], bounds.get(peer)))
         return timings
 
     def _rounds(
@@ -317,7 +317,8 @@ def _check_agreement(
             raise
 
 
-def _row(name: str, ours: Timing, peer: Timing, bound: Bound | None) -> Row:
+def row_of(name: str, ours: Timing, peer: Timing, bound: Bound | None) -> Row:
+    """The line that says how our time compares with a peer's, and with what was asked."""
     stated = bound or Faster(1.0)
     return Row(
         what=name,
