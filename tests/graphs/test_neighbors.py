@@ -88,7 +88,7 @@ def rows_as(form, **patches):
         if form == "meetings":
             patch.setattr(neighbors, "BRUTE_FEATURES", 0)
             patch.setattr(neighbors, "MET_SHARE", 0.6)
-        homes = {"PREPARED_BYTES": neighbors, "STRIP": search_tasks}
+        homes = {"PREPARED_BYTES": neighbors, "TRAINING_STRIP": search_tasks}
         for name, value in patches.items():
             patch.setattr(homes.get(name, neighbor_tasks), name, value)
         yield np.asarray if form == "array" else sp.csr_matrix
@@ -128,7 +128,9 @@ def test_rows_prepared_strip_by_strip_give_the_same_lists(case, tile, form) -> N
 
     with rows_as("array") as wrap:
         expected = _joined(lists(wrap))
-    with rows_as(form, PREPARED_BYTES=0, PART_BYTES=1, STRIP=2, POSTED_ROWS=2, MET_ROWS=3) as wrap:
+    with rows_as(
+        form, PREPARED_BYTES=0, PART_BYTES=1, TRAINING_STRIP=2, POSTED_ROWS=2, MET_ROWS=3
+    ) as wrap:
         assert _joined(lists(wrap)) == expected
 
 
