@@ -3,6 +3,8 @@
 #   PYTHON=python3.12   the interpreter to start from (default: python3)
 #   UV=                 leave uv alone and install with pip (default: uv where it is on PATH)
 #   ARGS="-k mlknn"     passed on to pytest by test, test-slow and bench
+#   FILES=tests/benchmarks/test_bench_spec.py  make bench: these files only (all of them take an hour)
+#   MLFS_BENCH_STORES=FOLDER  make bench: where large stores are kept for the next time
 #   MLFS_LONG_RUN_SECONDS=7200  make test-slow ARGS="-s -k nothing_grows": two hours of jobs on one
 #                       cluster instead of ten minutes, and what they leave behind
 #
@@ -11,6 +13,7 @@
 PYTHON ?= python3
 UV ?= $(shell command -v uv 2>/dev/null)
 ARGS ?=
+FILES ?= tests/benchmarks
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -61,9 +64,9 @@ wheel-check: $(READY_TO_TEST) ## the wheel in a clean environment: the quickstar
 	PYTHON="$(PYTHON)" UV="$(UV)" sh tests/wheel_check.sh $(BIN)/python
 
 # A BLAS kernel forced from outside would slow the peers down, so the benchmarks let it choose.
-bench: $(READY_TO_BENCH) ## side by side with peers; a whole run (no ARGS) writes BENCHMARKS.md
+bench: $(READY_TO_BENCH) ## side by side with peers; without ARGS it writes BENCHMARKS.md
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE MLFS_BENCH=$(if $(strip $(ARGS)),print,write) \
-	    $(BIN)/python -m pytest tests/benchmarks -p no:randomly -m "slow or not slow" $(ARGS)
+	    $(BIN)/python -m pytest $(FILES) -p no:randomly -m "slow or not slow" $(ARGS)
 
 # Locks carry hashes and no addresses. Pins stay as they are where they can: make lock ARGS=--upgrade
 # moves them. dev.lock is solved first; the others agree with it.

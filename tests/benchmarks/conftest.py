@@ -1,7 +1,9 @@
-"""The fixture of the benchmarks, and what `make bench` does with their rows.
+"""The fixtures of the benchmarks, and what `make bench` does with their rows.
 
-$MLFS_BENCH is set by the Makefile: ``write`` (measure, write BENCHMARKS.md) or ``print`` (measure a
-selection, show it only). Without it each benchmark runs once, quickly, as a normal test.
+$MLFS_BENCH is set by the Makefile: ``write`` (measure whole files, write their sections of
+BENCHMARKS.md) or ``print`` (measure a selection, show it only). Without it each benchmark runs
+once, quickly, as a normal test. Large stores are kept in $MLFS_BENCH_STORES for the next run where
+it is set.
 """
 
 from __future__ import annotations
@@ -14,71 +16,82 @@ from pathlib import Path
 import pytest
 
 from benchmarks import report
-from benchmarks.large import LargeStores, Line
-from benchmarks.side_by_side import Row, SideBySide
+from benchmarks.large import LargeStores
+from benchmarks.report import Section
+from benchmarks.side_by_side import SideBySide
 
 MODE = os.environ.get("MLFS_BENCH", "")
-ROWS = pytest.StashKey[list[Row]]()
-LINES = pytest.StashKey[list[Line]]()
-MACHINE = pytest.StashKey[dict[str, str]]()
-
-
-def _note_machine(config: pytest.Config) -> None:
-    if MODE and MACHINE not in config.stash:
-        config.stash[MACHINE] = report.machine()
+SECTIONS = pytest.StashKey[dict[str, Section]]()
+HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def side_by_side(request: pytest.FixtureRequest) -> SideBySide:
+def section(request: pytest.FixtureRequest) -> Section:
+    """Of the file that the test is in."""
+    sections = request.config.stash.setdefault(SECTIONS, {})
+    if request.path.name not in sections:
+        title = " ".join((request.module.__doc__ or request.path.stem).split("\n\n")[0].split())
+        measured = report.measured_now() if MODE else ""
+        sections[request.path.name] = Section(title.removesuffix("."), measured)
+    return sections[request.path.name]
+
+
+@pytest.fixture
+def side_by_side(section: Section) -> SideBySide:
     """Runs contenders: all rounds under `make bench`, else once."""
-    rows = request.config.stash.setdefault(ROWS, [])
-    _note_machine(request.config)
-    return SideBySide(full=bool(MODE), rows=rows)
+    return SideBySide(full=bool(MODE), rows=section.rows)
 
 
 @pytest.fixture(scope="session")
-def large(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LargeStores]:
+def large_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where large stores are made."""
+    kept = os.environ.get("MLFS_BENCH_STORES")
+    if MODE and kept:
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        yield Path(kept)
+        return
+    folder = tmp_path_factory.mktemp("large")
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def large(section: Section, large_folder: Path) -> LargeStores:
     """Large stores, made where the real files are at hand, and selections from them."""
-    lines = request.config.stash.setdefault(LINES, [])
     data = os.environ.get("MLFS_DATA")
     if MODE and not data:
         raise FileNotFoundError("set MLFS_DATA to the folder of benchmark files to measure")
-    _note_machine(request.config)
-    folder = tmp_path_factory.mktemp("large")
-    yield LargeStores(folder, Path(data) if data else None, bool(MODE), lines)
-    shutil.rmtree(folder)
+    return LargeStores(large_folder, Path(data) if data else None, bool(MODE), section.lines)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A missed bound is no failed test, but the run as a whole did not pass."""
-    stash = session.config.stash
-    missed = [row for row in stash.get(ROWS, []) if row.met is False]
-    too_large = [line for line in stash.get(LINES, []) if line.met is False]
-    if (missed or too_large) and session.exitstatus == pytest.ExitCode.OK:
+    missed = any(section.misses() for section in session.config.stash.get(SECTIONS, {}).values())
+    if missed and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show the table; write the file after a whole run in which nothing broke."""
-    stash = terminalreporter.config.stash
-    rows, lines = stash.get(ROWS, []), stash.get(LINES, [])
-    tables = {
-        "side by side": report.table(rows) if rows else [],
-        "large stores": report.large_table(lines) if lines else [],
-    }
-    for title, table in tables.items():
-        if table:
-            terminalreporter.section(title)
-        for line in table:
+    """Show the tables; write the sections of files in which nothing broke."""
+    found = terminalreporter.config.stash.get(SECTIONS, {})
+    sections = {name: each for name, each in found.items() if each.rows or each.lines}
+    for name, section in sections.items():
+        terminalreporter.section(section.title)
+        for line in section.text(name).splitlines()[4:]:
             terminalreporter.write_line(line)
-    broken = [*terminalreporter.stats.get("failed", []), *terminalreporter.stats.get("error", [])]
-    if MODE != "write" or not any(tables.values()):
-        return
-    if broken:
-        terminalreporter.write_line("BENCHMARKS.md is left as it was: a benchmark broke")
-        return
+    if MODE == "write":
+        _write(terminalreporter, sections)
+
+
+def _write(terminalreporter: pytest.TerminalReporter, sections: dict[str, Section]) -> None:
+    stats = terminalreporter.stats
+    bad = [each.nodeid for each in (*stats.get("failed", []), *stats.get("error", []))]
+    broken = {name for name in sections if any(name in nodeid for nodeid in bad)}
+    for name in sorted(broken):
+        terminalreporter.write_line(f"the section of {name} is left as it was: it broke")
     path = Path(terminalreporter.config.rootpath) / "BENCHMARKS.md"
-    path.write_text(report.document(rows, stash[MACHINE], lines), encoding="utf-8")
-    terminalreporter.write_line(f"wrote {path.name}")
+    old = path.read_text(encoding="utf-8") if path.exists() else ""
+    whole = {name: each for name, each in sections.items() if name not in broken}
+    files = {each.name for each in HERE.glob("test_*.py")}
+    path.write_text(report.renewed(old, report.machine(), whole, files), encoding="utf-8")
+    terminalreporter.write_line(f"wrote {len(whole)} sections of {path.name}")

@@ -1,14 +1,17 @@
-"""BENCHMARKS.md: the rows of one run and the machine it ran on."""
+"""BENCHMARKS.md: the machine, and a section for each file of benchmarks, each of one run."""
 
 from __future__ import annotations
 
 import datetime
 import os
 import platform
+import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Final
 
 from threadpoolctl import threadpool_info
 
@@ -21,25 +24,64 @@ PACKAGES = [
 ]
 """Ours and the peers'."""
 
-HEAD = """# Benchmarks
+HEAD: Final = """# Benchmarks
 
-Written by `make bench`: do not edit. Every line was measured side by side in one run: the
-contenders take turns, medians are compared, smallest and largest round stand in brackets. Only the
-relations carry over to other machines.
+Written by `make bench`: do not edit. Lines of two contenders were measured side by side in one run:
+the contenders take turns, medians are compared, smallest and largest round stand in brackets. Only
+the relations carry over to other machines.
+
+Lines with peaks are selections from large stores: from the opened store to the order of the
+features, once each, in a process of its own, imports included; on its threads, or on a cluster of
+workers with 2 GiB each that is up already. The first peak is that of the process that decides, the
+others are the workers'. Tasks are items handed out to threads or workers; read is what was read of
+the store.
 """
 
-LARGE = """## Large stores
+SECTION: Final = re.compile(r"(?=^<!-- ([\w.]+) -->$)", re.MULTILINE)
+"""Before the comment that names the file a section comes from."""
 
-From the opened store to the order of the features, once each, in a process of its own, imports
-included: on its threads, or on a cluster of workers with 2 GiB each that is up already. The first
-peak is that of the process that decides, the others are the workers'. Tasks are items handed out to
-threads or workers; read is what was read of the store.
-"""
+
+@dataclass
+class Section:
+    """What one file of benchmarks measured.
+
+    Attributes
+    ----------
+    title
+        What it is about.
+    measured
+        When, of which commit, on how busy a machine.
+    rows, lines
+        In the order of measuring.
+    """
+
+    title: str
+    measured: str
+    rows: list[Row] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+
+    def misses(self) -> bool:
+        """Whether a bound was missed."""
+        return False in [*(row.met for row in self.rows), *(line.met for line in self.lines)]
+
+    def text(self, name: str) -> str:
+        """The section in Markdown; `name` is that of the file."""
+        tables = [table(self.rows)] if self.rows else []
+        tables += [large_table(self.lines)] if self.lines else []
+        parts = [f"<!-- {name} -->", f"## {self.title}", "", self.measured, ""]
+        return "\n".join(parts + [line for shown in tables for line in [*shown, ""]])
+
+
+def measured_now() -> str:
+    """The line of a section that begins to be measured."""
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"Measured {now}, commit {_commit()}; load before {os.getloadavg()[0]:.2f}."
 
 
 def machine() -> dict[str, str]:
-    """What a reader needs to judge the figures."""
+    """What a reader needs to judge the figures, and what makes those of two runs comparable."""
     import numpy as np  # noqa: F401  its BLAS is listed once it is loaded
+    import scipy.linalg  # noqa: F401  so is this one's
 
     blas = [
         f"{pool['internal_api']} {pool.get('version')}, {pool.get('architecture', 'unknown')} "
@@ -48,11 +90,9 @@ def machine() -> dict[str, str]:
         if pool["user_api"] == "blas"
     ]
     return {
-        "Date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "mlfs-dask": f"{version('mlfs-dask')}, commit {_commit()}",
+        "mlfs-dask": version("mlfs-dask"),
         "Processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
         "Memory": show_bytes(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")),
-        "Load before": f"{os.getloadavg()[0]:.2f}",
         "System": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "BLAS": "; ".join(sorted(set(blas))) or "none loaded",
         "Packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
@@ -113,8 +153,30 @@ def large_table(lines: Sequence[Line]) -> list[str]:
     return shown
 
 
-def document(rows: Sequence[Row], facts: dict[str, str], lines: Sequence[Line] = ()) -> str:
-    """The whole file."""
+def head(facts: Mapping[str, str]) -> str:
+    """What stands before the sections."""
     about = ["| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in facts.items())]
-    large = [LARGE, *large_table(lines), ""] if lines else []
-    return "\n".join([HEAD, *about, "", *table(rows), "", *large])
+    return "\n".join([HEAD, *about, "", ""])
+
+
+def renewed(
+    old: str, facts: Mapping[str, str], sections: Mapping[str, Section], files: Collection[str]
+) -> str:
+    """The whole file, with these sections in the place of older ones.
+
+    Parameters
+    ----------
+    old
+        The file as it is.
+    facts
+        See `machine`. Sections measured on another machine, or with other packages, are dropped.
+    sections
+        By name of the file that they come from.
+    files
+        Files of benchmarks that there are.
+    """
+    before, *parts = SECTION.split(old)
+    texts = dict(zip(parts[::2], parts[1::2], strict=True)) if before == head(facts) else {}
+    texts |= {name: section.text(name) for name, section in sections.items()}
+    kept = [texts[name].strip() for name in sorted(texts) if name in files]
+    return head(facts) + "\n\n".join(kept) + "\n"

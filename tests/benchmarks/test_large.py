@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import large as large_stores
-from benchmarks import report
 from benchmarks.large import LargeStores, Selection, SelectionCost
+from benchmarks.report import Section
 
 COST = SelectionCost(12.3, 20.0, (900, 1_000), 1_234, 5_000_000, "d", {"road": "pairs"})
 
@@ -35,8 +35,7 @@ def test_nothing_is_judged_in_a_normal_test(stores) -> None:
 
 def test_a_table_has_times_peaks_of_all_processes_tasks_and_bytes(stores) -> None:
     stores.line("spec, all", Selection("a.zarr", "spec", workers=1), at_most_seconds=30)
-    text = report.document([], {}, stores.lines)
-    assert "## Large stores" in text
+    text = Section("Large", "now", lines=stores.lines).text("test_bench_large.py")
     assert "| spec, all | 1 worker | 12.3 s | 20 s | 0 MB, 0 MB | 1,234 | 5 MB |" in text
     assert "| at most 30 s, 2147 MB | yes |" in text
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks import report
-from benchmarks.side_by_side import Row, SideBySide, at_most, faster, run_command
+from benchmarks.side_by_side import SideBySide, at_most, faster, run_command
 
 
 class Hand:
@@ -130,13 +129,3 @@ def test_command_sees_the_peak_of_the_process_alone() -> None:
 def test_command_that_fails_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="no luck"):
         run_command([sys.executable, "-c", "raise SystemExit('no luck')"])
-
-
-def test_document_names_the_machine_and_keeps_cells_apart() -> None:
-    facts = report.machine()
-    assert {"Date", "Processor", "BLAS", "Packages"} <= facts.keys()
-    assert "kernels" in facts["BLAS"]
-    row = Row("a|b", "1 s", "peer", "2 s", "2x faster", "at least 3x faster", met=False)
-    text = report.document([row], facts)
-    assert r"| a\|b | 1 s | peer | 2 s | 2x faster | at least 3x faster | **no** |" in text
-    assert facts["Processor"] in text
