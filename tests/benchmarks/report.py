@@ -100,11 +100,16 @@ def machine() -> dict[str, str]:
 
 
 def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    done = subprocess.run(
-        command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
+    """The commit, and whether files differ from it, other than the one that is written here."""
+    root = Path(__file__).parents[2]
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", *words]
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+    commit = git("rev-parse", "--short", "HEAD").stdout.strip()
+    changed = git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)BENCHMARKS.md").returncode
+    return commit + ("-dirty" if changed else "") if commit else "unknown"
 
 
 def _processor() -> str:
