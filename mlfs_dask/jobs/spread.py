@@ -16,7 +16,7 @@ from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.work import Outcome, Task, run_task
 
 # Less than that is over on one worker before tiles and their results have travelled.
-_WORTH_SECONDS: Final = 5.0
+_WORTH_SECONDS: Final = 1.0
 # What Dask raises where workers, or what they held, are gone; by name, as outcomes keep it.
 _OF_THE_CLUSTER: Final = frozenset(
     {"CancelledError", "FutureCancelledError", "KilledWorker", "CommClosedError", "TimeoutError"}
@@ -37,7 +37,7 @@ def is_worth_it(seconds: float, n_tasks: int, n_threads: int) -> bool:
 
     Examples
     --------
-    >>> is_worth_it(60.0, 1, 2), is_worth_it(60.0, 2, 2), is_worth_it(1.0, 1, 2)
+    >>> is_worth_it(60.0, 1, 2), is_worth_it(60.0, 2, 2), is_worth_it(0.5, 1, 2)
     (True, False, False)
     """
     return seconds >= _WORTH_SECONDS and 2 * n_tasks <= n_threads
