@@ -114,7 +114,8 @@ class IBLR(NeighborClassifier):
         ``alpha_[l, j]``: what a neighbour with label j, against one without, counts for label l
         (eq. 11).
     beta_ : ndarray of float64, shape (n_labels, n_inputs), or None
-        With ``plus`` the weights of the features (eq. 13); with features per label a list.
+        With ``plus`` the weights of the features (eq. 13), infinite where a feature is so small
+        that float64 has no such weight per unit of it; with features per label a list.
     beta_features_ : ndarray of int64, shape (n_inputs,), or None
         Feature that each of them belongs to; with features per label a list.
     imputed_ : int
@@ -313,4 +314,5 @@ def _per_unit(slopes: FloatArray, added: _Added | None) -> FloatArray:
     """Weights of the features' own units."""
     if added is None or added.columns.scale is None:
         return slopes
-    return slopes * added.columns.scale[added.which]
+    with np.errstate(over="ignore"):  # a slope per unit of 1e-310 may be beyond float64: infinite
+        return slopes * added.columns.scale[added.which]

@@ -173,7 +173,9 @@ def make_columns(source: Source, summary: ColumnSummary, executor: Executor) -> 
     code[coded] = np.concatenate([np.zeros(0), *codes])
     largest = np.where(coded, 1.0, np.maximum(abs(summary.low), abs(summary.high))[feature])
     extreme = (largest > _LARGE) | ((largest < _SMALL) & (largest > 0))
-    scale = np.where(extreme, np.exp2(-np.frexp(largest)[1].astype(np.float64)), 1.0)
+    # Below 2^-1023 the power that would bring a value near 1 is itself out of range.
+    exponent = np.minimum(-np.frexp(largest)[1], 1023)
+    scale = np.where(extreme, np.ldexp(1.0, exponent), 1.0)
     first = summary.first[feature]
     if source.is_sparse:
         shift = np.zeros(len(feature))

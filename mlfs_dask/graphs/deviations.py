@@ -3,6 +3,10 @@
 The second pass adds squares of deviations from the mean that the first one found, and takes back
 what rounding left of their sum. No digits are lost however far from zero the values are; omitted
 zeros of CSR columns enter by their weight.
+
+Columns that are equal on all rows but those of next to no weight have a third pass: their scatter
+is less than what the rounding of a mean makes of the heavy rows, so deviations are taken from the
+value of the heaviest row, where all of these are 0.
 """
 
 from __future__ import annotations
@@ -12,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mlfs_dask._typing import FloatArray, IntArray, Normalize
+from mlfs_dask._typing import BoolArray, FloatArray, IntArray, Normalize
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
+from mlfs_dask.graphs.rows import gather_rows
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.deviations import (
@@ -27,6 +32,7 @@ from mlfs_dask.kernels.deviations import (
 
 _RUN = 1024  # dense columns taken at a time
 _LITTLE = 1 / 16  # share of the whole weight below which a difference of weights is not trusted
+_LOST = 1e-3  # share of the squares below which the rest of a difference has lost its digits
 
 
 class Scatter(NamedTuple):
@@ -76,9 +82,29 @@ def column_scatter(
     if source.is_sparse:
         omitted = _omitted_weight(source, columns, weight, sums, executor)
     mean = columns.shift + (sums.first - omitted * columns.shift) / whole
-    sums = _sums(source, columns, weight, mean, executor)
-    rest, square = sums.first - omitted * mean, sums.second + omitted * mean * mean
-    return Scatter(mean, np.maximum(square - rest * rest / whole, 0.0))
+    scatter, lost = _about(mean, source, columns, weight, omitted, executor)
+    again = np.flatnonzero(lost & (columns.span > 0))
+    if len(again):
+        centre, heaviest = mean.copy(), np.array([np.argmax(weight)])
+        [centre[again]] = gather_rows(source, columns, heaviest, again, executor)
+        scatter[again] = _about(centre, source, columns, weight, omitted, executor)[0][again]
+    scatter[columns.span == 0] = 0.0
+    return Scatter(mean, scatter)
+
+
+def _about(
+    centre: FloatArray,
+    source: Source,
+    columns: Columns,
+    weight: FloatArray,
+    omitted: FloatArray,
+    executor: Executor,
+) -> tuple[FloatArray, BoolArray]:
+    """Scatter from deviations from a centre near the mean, and where that lost its digits."""
+    sums = _sums(source, columns, weight, centre, executor)
+    rest, square = sums.first - omitted * centre, sums.second + omitted * centre * centre
+    scatter = np.maximum(square - rest * rest / float(np.sum(weight)), 0.0)
+    return scatter, scatter < _LOST * square
 
 
 def divisors(columns: Columns, normalize: Normalize) -> FloatArray:

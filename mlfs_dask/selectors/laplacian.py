@@ -150,7 +150,8 @@ class LaplacianScore(BaseSelector):
         # The score does not depend on a common factor: the shortest edge gets weight 1, so that
         # rows far from each other throughout do not all underflow to isolated ones.
         shortest = float(edges.square.min(initial=np.inf))
-        weight = np.exp(-(edges.square - shortest) / self.t_)
+        with np.errstate(over="ignore"):  # a quotient beyond float64 is a weight of 0
+            weight = np.exp(-(edges.square - shortest) / self.t_)
         degrees = edge_degrees(edges, weight, source.n_samples)
         form = edge_forms(source, columns, edges, weight, executor)
         scatter = column_scatter(source, columns, degrees, executor).scatter

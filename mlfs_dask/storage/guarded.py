@@ -15,6 +15,7 @@ from zarr.storage import LocalStore, ObjectStore
 
 from mlfs_dask._typing import AnyArray
 from mlfs_dask.errors import BucketError, MachineError, StoreCorruptError
+from mlfs_dask.storage import zarr_loop  # noqa: F401 - see there: it acts when the program ends
 from mlfs_dask.storage.bucket import bucket
 from mlfs_dask.storage.places import ObjectPlace, Place
 

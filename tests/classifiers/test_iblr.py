@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from mlfs_dask import get_classifier
 from mlfs_dask.classifiers.iblr import IBLR
@@ -67,6 +68,20 @@ def test_the_weights_of_added_features_are_per_unit():
     codes = IBLR(n_neighbors=5, plus=True, nominal="codes").fit(X, Y, feature_kind=[0, 1, 0])
     assert codes.beta_features_.tolist() == [0, 1, 2]
     assert np.any(codes.predict_proba(X) != fitted.predict_proba(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_added_features_may_be_as_small_as_numbers_get(form):
+    """Values of 1e-310 give the probabilities of values near 1; weights per unit overflow."""
+    X = np.random.default_rng(4).integers(0, 2**20, (60, 2)) * 2.0**-20
+    Y = (X[:, :1] + X[:, 1:] ** 2 > 0.8).astype(np.uint8)
+    ordinary = IBLR(n_neighbors=5, plus=True).fit(form(X), Y)
+    tiny = IBLR(n_neighbors=5, plus=True).fit(form(X * 2.0**-1030), Y)
+    np.testing.assert_allclose(
+        tiny.predict_proba(X * 2.0**-1030), ordinary.predict_proba(X), rtol=1e-9
+    )
+    np.testing.assert_allclose(tiny.intercept_, ordinary.intercept_, rtol=1e-9)
+    np.testing.assert_array_equal(tiny.beta_, np.copysign(np.inf, ordinary.beta_))
 
 
 def test_labels_without_a_choice_have_constant_probabilities():

@@ -61,6 +61,16 @@ def test_extreme_magnitudes_are_scaled_by_powers_of_two():
     np.testing.assert_array_equal(sp.csr_matrix(tuple(rows), shape=(2, 3)).toarray(), values)
 
 
+def test_the_smallest_numbers_there_are_become_ordinary_ones():
+    """5e-324 times the largest power of two: no digit is lost, nothing overflows."""
+    X = np.array([[5e-324, 3e-310, 0.0], [1.5e-323, -2e-310, 1e-308]])
+    source, columns = made(X)
+    values = columns.dense(source.block(0), np.arange(3))
+    np.testing.assert_array_equal(values / columns.scale, X)
+    assert columns.scale.tolist() == [2.0**1023, 2.0**1023, 2.0**1023]
+    assert (columns.span > 2.0**-52).all()
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_rows_are_gathered_in_the_order_asked_for(form):
     X = np.arange(40.0).reshape(10, 4)

@@ -50,7 +50,7 @@ def test_weighted_scatter_equals_exact_sums(form, table, seed, zeros):
 def test_weights_may_span_any_number_of_powers_of_ten(form, table, seed):
     """Against fractions, also where the rows of a column's zeros weigh next to nothing."""
     X, _ = table
-    weight = 10.0 ** np.random.default_rng(seed).uniform(-40.0, 0.0, len(X))
+    weight = 10.0 ** np.random.default_rng(seed).uniform(-200.0, 0.0, len(X))
     source, columns, _, executor = made(form(X))
     scatter = column_scatter(source, columns, weight, executor).scatter
     exact = [Fraction(w) for w in weight.tolist()]
@@ -58,9 +58,7 @@ def test_weights_may_span_any_number_of_powers_of_ten(form, table, seed):
         f = [Fraction(v) for v in X[:, r].tolist()]
         middle = sum(w * v for w, v in zip(exact, f, strict=True)) / sum(exact)
         expected = sum(w * (v - middle) ** 2 for w, v in zip(exact, f, strict=True))
-        size = sum(w * v * v for w, v in zip(exact, f, strict=True))
-        # The centre is a float: its rounding, squared, is all that may be left.
-        np.testing.assert_allclose(scatter[r], float(expected), rtol=1e-9, atol=1e-30 * float(size))
+        np.testing.assert_allclose(scatter[r], float(expected), rtol=1e-9)
 
 
 @FORMS

@@ -187,3 +187,25 @@ def test_rows_of_tiny_degree_count_on_sparse_input_too(X, parameters):
         sparse = LaplacianScore(tile=tile, **parameters).fit(sp.csr_matrix(X))
         np.testing.assert_allclose(sparse.scores_, dense.scores_, rtol=1e-10)
         np.testing.assert_array_equal(sparse.order_, dense.order_)
+
+
+@FORMS
+@pytest.mark.parametrize("far", [6.0, 10.0, 18.0])
+def test_what_varies_on_rows_of_tiny_degree_only_keeps_its_score(form, far):
+    """Seven copies of a row, and two far pairs whose edges weigh 1e-16 to 1e-141 beside theirs."""
+    X = np.zeros((11, 2))
+    X[:, 0], X[:, 1] = 0.1, 0.3
+    X[7], X[8], X[9], X[10] = [0.1, 40], [0.1, 40 + far], [60, 80], [60, 80 + far]
+    fitted = LaplacianScore(n_neighbors=1, normalize="none", tile=4).fit(form(X))
+    # The first feature is equal on both ends of every edge; of the second, with u = 0.3 but for
+    # next to nothing, both pairs count alike.
+    square = [sum((value - 0.3) ** 2 for value in (low, low + far)) for low in (40.0, 80.0)]
+    expected = [0.0, 2.0 * 2.0 * far**2 / sum(square)]
+    np.testing.assert_allclose(fitted.scores_, expected, rtol=1e-9)
+
+
+def test_a_bandwidth_next_to_nothing_leaves_the_shortest_edge():
+    X = np.array([[0.0], [1.0], [3.0], [7.0]])
+    for t in (5e-324, 1e-300):
+        fitted = LaplacianScore(n_neighbors=1, t=t).fit(X)
+        assert fitted.scores_.tolist() == [4.0]
