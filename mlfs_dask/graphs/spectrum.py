@@ -22,7 +22,7 @@ from mlfs_dask.graphs.labelsets import centred_set_forms, set_bounds
 from mlfs_dask.graphs.pairs import STRIP, padded_rows
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.spectral import SpectralTerms
-from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, WHOLE_PROBLEM
 from mlfs_dask.graphs.tiles import TileTask, pair_tasks, tile_pairs, tile_tasks
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.similarity import (
@@ -40,8 +40,7 @@ from mlfs_dask.kernels.spectrum import (
     part_vectors,
 )
 
-WHOLE = 4000
-"""Largest eigenproblem that is solved whole."""
+WHOLE = WHOLE_PROBLEM
 
 
 @dataclass(frozen=True, eq=False)

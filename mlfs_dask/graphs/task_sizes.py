@@ -15,3 +15,5 @@ TRAINING_STRIP: Final = 4096
 """Training rows whose running distances a task holds."""
 MANY_TILES: Final = 4
 """With fewer tiles a sample for the middle values of columns is not worth its while."""
+WHOLE_PROBLEM: Final = 4000
+"""Largest eigenproblem that is solved whole."""

@@ -170,26 +170,26 @@ def memory_bytes(job: Job, unit: Unit, sizes: Sizes, threads: int, limit: int | 
     sizes = _as_seen(sizes, injected=injects_missing(job))
     rows, share = train_rows(job, unit, sizes), share_of(limit)
     shape = sizes.shape(rows)
-    tiles = _KERNELS + selector_memory.kept_tiles(shape, share)
-    tiles += threads * selector_memory.tile_in_hand(shape)
+    copies = float(rows < sizes.n_samples)
     if unit.kind == "judge":
         assert unit.classifier is not None
         method = job.classifiers[unit.classifier]
         widths, test = _widths(job, unit, sizes), max(1, sizes.n_samples - rows)
         room = classifier_costs.room(method.method, method.params, shape, test, widths, share)
-        return int(tiles + room.bytes(threads))
+        copies += 1.0
+        return int(_KERNELS + selector_memory.together(shape, room, share, threads, copies))
     select = job.selects[unit.selector]
-    most = _room_of(select, shape, share, threads)
+    room = _room_of(select, shape, share)
     if select.prefilter is not None:
         narrow = _narrowed(sizes, select.prefilter.n).shape(rows)
-        first = _room_of(select.prefilter, shape, share, threads)
-        most = max(first, _room_of(select, narrow, share, threads))
-    return int(tiles + most)
+        room = _room_of(select.prefilter, shape, share) | _room_of(select, narrow, share)
+        copies += 1.0
+    return int(_KERNELS + selector_memory.together(shape, room, share, threads, copies))
 
 
-def _room_of(method: Method | Prefilter, shape: Shape, share: float, threads: int) -> float:
+def _room_of(method: Method | Prefilter, shape: Shape, share: float) -> selector_memory.Room:
     room = selector_memory.MEMORY.get(method.method, selector_memory.any_other)
-    return room(shape, method.params, share).bytes(threads)
+    return room(shape, method.params, share)
 
 
 def _select(method: Method | Prefilter, sizes: Sizes, rows: int) -> Work:

@@ -15,7 +15,8 @@ from mlfs_dask.jobs.sizes import show_bytes
 from mlfs_dask.jobs.spec import Job
 from mlfs_dask.jobs.units import Unit
 
-_USABLE: Final = 0.95  # of its limit; a worker that takes more is ended
+_USABLE: Final = 0.95  # of a process's limit
+_USABLE_BY_WORKERS: Final = 0.8  # Dask pauses a worker that holds more, and ends it soon after
 _STEP: Final = 64 * 2**20  # limits are recommended in multiples of this
 _LEAST_TILE: Final = 64
 
@@ -45,6 +46,7 @@ class Needs:
     ) -> None:
         self._job, self._sizes, self._process = job, sizes, rates.process_bytes
         self._threads = 1 if workers else available_cores()
+        self._usable = _USABLE_BY_WORKERS if workers else _USABLE
         # Folds of a kind are alike, so that one of them stands for all.
         kinds = {(u.kind, u.dataset, u.selector, u.classifier, u.fold is None): u for u in units}
         self._units = list(kinds.values())
@@ -100,7 +102,7 @@ class Needs:
         limit, tile
             As in `most`.
         """
-        return self.most(limit, tile)[0] + self._process <= _USABLE * limit
+        return self.most(limit, tile)[0] + self._process <= self._usable * limit
 
     def _enough(self, limit: int) -> int:
         """The least limit that is enough, found by halving: blocks grow with it, but slower."""

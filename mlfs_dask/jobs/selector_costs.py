@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, MANY_TILES
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, MANY_TILES, WHOLE_PROBLEM
 from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
 from mlfs_dask.jobs.stream_costs import guess, stream
 from mlfs_dask.jobs.workload import Stage, Work
@@ -87,8 +87,13 @@ def mutual_info(s: Shape, params: Params) -> Work:
     return Work("counts", (summary(s), *bins(s), table(s), scores))
 
 
-def information(s: Shape, params: Params) -> Work:
-    """Counts with the rows of each label (not mdmr), then with those of each chosen feature."""
+def mdmr(s: Shape, params: Params) -> Work:
+    """Counts with the rows of each chosen feature."""
+    return information(s, params, by_labels=False)
+
+
+def information(s: Shape, params: Params, *, by_labels: bool = True) -> Work:
+    """Counts with the rows of each label, then with those of each chosen feature."""
     chosen = wanted(s, params)
     if s.sparse:
         by_marker = s.cells / s.d * s.per_row * (1 + s.carried) * 2.0
@@ -113,8 +118,9 @@ def information(s: Shape, params: Params) -> Work:
         tasks=groups,
         result_bytes=s.q * groups * s.d * row_of_counts,
     )
-    entropies = Stage("entropies", (chosen + s.q) * terms * NS)
-    return Work("information", (summary(s), *bins(s), table(s), labels, asked, entropies))
+    begun = (summary(s), *bins(s), table(s), *((labels,) if by_labels else ()), asked)
+    entropies = Stage("entropies", (chosen + s.q * by_labels) * terms * NS)
+    return Work("information", (*begun, entropies))
 
 
 def _groups_of_tiles(s: Shape) -> float:
@@ -134,11 +140,18 @@ def wanted(s: Shape, params: Params) -> float:
 def spec(s: Shape, params: Params) -> Work:
     """Sums by label set and their products, or pairs of rows where that is less."""
     if params.get("similarity") == "rbf-features":
-        return row_pairs(s, "spec", distances(s, params))
-    work = row_pairs(s, "spec", _SIMILARITY) if takes_row_pairs(s) else collapsed(s)
+        work, nodes = row_pairs(s, "spec", _affinity(s)), s.n
+    else:
+        work = row_pairs(s, "spec", _SIMILARITY) if takes_row_pairs(s) else collapsed(s)
+        nodes = s.u
     if params.get("phi") != 3:
         return work
-    return Work(work.road, (*work.stages, *eigenvectors(s)))
+    return Work(work.road, (*work.stages, *eigenvectors(s, nodes)))
+
+
+def _affinity(s: Shape) -> float:
+    """Nanoseconds of the similarity of two rows by their features: sparse ones are made dense."""
+    return 2.0 + 0.006 * s.d if s.bits else 6.0 + 0.06 * s.d
 
 
 def takes_row_pairs(s: Shape) -> bool:
@@ -189,9 +202,10 @@ def distances(s: Shape, params: Params) -> float:
     }[s.compared_by]
 
 
-def eigenvectors(s: Shape) -> tuple[Stage, ...]:
-    """Of the graph of label sets: dense while that is small, else by iterations."""
-    seconds = 12.0 * s.u**3 * NS / 30 if s.u <= 1024 else 200.0 * s.u**2 * NS
+def eigenvectors(s: Shape, nodes: int) -> tuple[Stage, ...]:
+    """Of the graph of label sets or of rows: whole while that is small, else by iterations."""
+    whole = nodes <= WHOLE_PROBLEM
+    seconds = 12.0 * nodes**3 * NS / 30 if whole else 200.0 * float(nodes) ** 2 * NS
     dense = s.d / s.per_row  # columns are projected as dense ones
     ns = (3.5 + 0.05 * (s.q + 1)) * dense
     return (Stage("eigenvectors", seconds), passes(s, "projections", ns, result=8.0 * s.q * s.d))
@@ -215,7 +229,8 @@ def spec_wrapper(s: Shape, params: Params) -> Work:
         pairs = s.q * (s.q - 1) / 2
         sums = passes(s, "sums by label set", 50.0 if s.sparse else 8.0)
         per_entry = s.carried * max(1.0, s.q - s.carried) * 3.0
-        both = Stage("pairs of labels", (entries * per_entry + 270.0 * pairs * s.d) * NS)
+        ends = 10.0 * s.u * s.d  # extremes of label sets
+        both = Stage("pairs of labels", (entries * per_entry + 270.0 * pairs * s.d + ends) * NS)
         return Work("spec-wrapper", (summary(s), sums, both))
     ns = (12.0 if s.sparse else 2.0) * (1 + s.carried)
     result = 16.0 * (min(s.cells / s.tiles * (1 + s.carried), (s.q + 1.0) * s.d))
@@ -255,7 +270,7 @@ def relief(s: Shape, params: Params) -> Work:
     """Distances, the nearest of each class, differences from them."""
     k = params.get("n_neighbors", 10)
     lists = _lists(s, params)
-    looks = s.n * s.n * (1.0 + 0.05 * lists)
+    looks = s.n * s.n * (1.0 + 0.35 * _looked_at(s, params))
     gaps = s.n * lists * k * (s.per_row * 1.6 if s.sparse else s.d * 0.9)
     pairs = s.n * s.n * distances(s, params)
     sums = 16.0 * s.d * _problems(s, params)
@@ -272,6 +287,15 @@ def _lists(s: Shape, params: Params) -> float:
     if params.get("order") == 2 or ("order" not in params and params.get("labels") != "sets"):
         return 2 * s.carried * max(1.0, s.q - s.carried)
     return float(s.u) if params.get("labels") == "sets" else 2.0 * s.q
+
+
+def _looked_at(s: Shape, params: Params) -> float:
+    """How often a row looks at another one: for each list at all rows with its label."""
+    if params.get("order") == 1:
+        return s.q + s.carried
+    if params.get("labels") == "sets":
+        return 1.0
+    return _lists(s, params) * min(1.0, s.carried / s.q)
 
 
 def _problems(s: Shape, params: Params) -> float:
@@ -335,7 +359,7 @@ COSTS: Final[Mapping[str, Cost]] = {
     "mllap": mllap,
     "mddm": mddm,
     "pmu": information,
-    "mdmr": information,
+    "mdmr": mdmr,
     "laplacian": laplacian,
     "mlrelieff": relief,
     "relief-wrapper": relief,

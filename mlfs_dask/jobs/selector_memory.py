@@ -18,15 +18,16 @@ from mlfs_dask.graphs.task_sizes import (
     PART_BYTES,
     SUMS_BYTES,
     TRAINING_STRIP,
+    WHOLE_PROBLEM,
 )
 from mlfs_dask.jobs.row_shape import MIB, Params, Shape
 from mlfs_dask.jobs.selector_costs import takes_row_pairs
 from mlfs_dask.jobs.stream_costs import arriving, at_points
 
 _SET_TILE: Final = 2048
+_STRIP: Final = 64  # rows of a tile whose similarities are made at a time
 _AS_VALUES: Final = 16.0  # a stored cell as float64 with an index of int64
 _POSTING: Final = 20.0  # a stored cell as it is compared
-_SPEC_WHOLE: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,55 @@ class Room:
 Memory: TypeAlias = Callable[[Shape, Params, float], Room]
 
 
+def tile_read(s: Shape) -> float:
+    """A tile while it is read: chunks are decoded beside it."""
+    return s.tile_bytes * 2.0
+
+
+def tile_at_work(s: Shape, copies: float = 0.0) -> float:
+    """A tile while it is brought to the form that kernels take.
+
+    Parameters
+    ----------
+    s
+        Rows.
+    copies
+        Of the tile in its stored form: one where only some of its rows are taken, one where only
+        some of its columns are.
+    """
+    forms = _AS_VALUES if s.sparse else {1: 1.0, 8: 0.0}.get(s.item_bytes, 8.0)
+    return s.tile_bytes * copies + min(s.tile, s.all_rows) * s.per_row * forms
+
+
 def tile_in_hand(s: Shape) -> float:
     """A tile while it is read, sliced and brought to the form that kernels take."""
-    rows = min(s.tile, s.all_rows)
-    forms = _AS_VALUES if s.sparse else 8.0 if s.item_bytes != 1 else 1.0
-    return s.tile_bytes * 2.0 + rows * s.per_row * forms
+    return tile_read(s) + tile_at_work(s, 1.0)
+
+
+def together(s: Shape, room: Room, share: float, threads: int, copies: float) -> float:
+    """Bytes of kept tiles, of those in hand and of a road's arrays.
+
+    A process that keeps all tiles has read the last one before anything large is made of them.
+
+    Parameters
+    ----------
+    s
+        Rows.
+    room
+        Of the road.
+    share
+        Of what is kept with ample memory.
+    threads
+        Tasks at a time.
+    copies
+        As in `tile_at_work`.
+    """
+    kept, at_a_time = kept_tiles(s, share), min(threads, s.tiles)
+    reading = at_a_time * tile_read(s)
+    working = room.bytes(threads) + at_a_time * tile_at_work(s, copies)
+    if kept >= s.stored_bytes:
+        return kept + max(reading, working)
+    return kept + reading + working
 
 
 def kept_tiles(s: Shape, share: float) -> float:
@@ -143,11 +188,12 @@ def information(s: Shape, params: Params, share: float) -> Room:
 
 def spec(s: Shape, params: Params, share: float) -> Room:
     """Sums by label set, similarities of two tiles of label sets, or of two tiles of rows."""
-    if params.get("similarity") == "rbf-features" or takes_row_pairs(s):
+    by_features = params.get("similarity") == "rbf-features"
+    if by_features or takes_row_pairs(s):
         room = row_pairs(s, params, share)
     else:
         room = columns(s, params, share) | _by_label_set(s) | _similarities(s)
-    return room if params.get("phi") != 3 else room | _eigenvectors(s)
+    return room if params.get("phi") != 3 else room | _eigenvectors(s, s.n if by_features else s.u)
 
 
 def _by_label_set(s: Shape) -> Room:
@@ -167,17 +213,18 @@ def _similarities(s: Shape) -> Room:
 def row_pairs(s: Shape, params: Params, share: float) -> Room:
     """A strip of similarities, and columns of two tiles."""
     width = min(s.n, s.tile)
-    strip = 8.0 * min(512, width) * width
+    strip = 8.0 * min(_STRIP, width) * width
     block = 8.0 * width * COLUMN_BLOCK
     cells = 48.0 * width * s.per_row if s.sparse else 0.0
     scaled = 2 * min(32 * MIB, 8.0 * width * s.d)
-    task = strip + 3 * block + cells + scaled + tile_in_hand(s)
+    other = tile_at_work(s) if s.is_cached else tile_in_hand(s)
+    task = strip + 3 * block + cells + scaled + other
     return Room(held=160.0 * s.d, task=task, result=32.0 * s.d)
 
 
-def _eigenvectors(s: Shape) -> Room:
-    basis = 8.0 * s.u * (6 * s.q + 20)
-    whole = 4 * 8.0 * s.u * s.u if s.u <= _SPEC_WHOLE else 8.0 * min(s.u, _SET_TILE) ** 2
+def _eigenvectors(s: Shape, nodes: int) -> Room:
+    basis = 8.0 * nodes * (6 * s.q + 20)
+    whole = 4 * 8.0 * nodes**2 if nodes <= WHOLE_PROBLEM else 8.0 * min(nodes, _SET_TILE) ** 2
     projected = 8.0 * (s.q + 1) * s.d
     centred = 8.0 * min(s.tile, s.n) * (COLUMN_BLOCK + s.q + 1)
     return Room(held=basis + whole + 2 * projected, task=3 * centred, result=projected)
@@ -205,7 +252,9 @@ def spec_wrapper(s: Shape, params: Params, share: float) -> Room:
     problems = s.q * (s.q - 1) / 2 if pairs else float(s.q)
     terms = 8.0 * problems * s.d
     sums = _by_label_set(s) if pairs else _by_label(s)
-    held = 4.0 * terms + sums.held * (2 if pairs else 1)
+    held = 4.0 * terms + (sums.held if not pairs else 2 * sums.held if s.sparse else 0.0)
+    if pairs:  # extremes of label sets, in runs of columns, of all rows and of a tile
+        held += 7.0 * min(8.0 * s.u * s.d, SUMS_BYTES / 5)
     return columns(s, params, share) | Room(held, sums.task, sums.result, sums.tasks)
 
 

@@ -170,8 +170,10 @@ def test_models_cost() -> None:
 
 def test_pairs_of_labels_and_sparse_rows_cost_less() -> None:
     def machines(method, n_labels, stored=1.0):
+        cells = int(20_000 * 500 * stored)
+        rows = Sizes(20_000, 500, n_labels, 99, 4096, cells, False, 8, sparse=stored < 1)
         params = {"base": "svm-rbf"}
-        return models_seconds(method, params, n_labels, (20_000, 2000), [500], stored)
+        return models_seconds(method, params, rows.shape(20_000), 2000, [500])
 
     each_label = machines("br", 20)
     assert each_label < machines("clr", 20) < 190 / 20 * each_label
