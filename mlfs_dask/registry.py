@@ -91,6 +91,18 @@ def names(kind: Kind) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def plugin_packages() -> list[str]:
+    """Names of the installed distributions that register something of any kind.
+
+    Examples
+    --------
+    >>> "mlfs-dask" in plugin_packages()  # what it has itself is built in
+    False
+    """
+    points = [point for kind in _BUILT_IN for point in entry_points(group=f"mlfs_dask.{kind}")]
+    return sorted({point.dist.name for point in points if point.dist is not None})
+
+
 def load(kind: Kind, name: str) -> Any:
     """The class or function registered under a name.
 
@@ -117,7 +129,8 @@ def load(kind: Kind, name: str) -> Any:
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise PluginError(
             f"no {kind.removesuffix('s')} is named {name!r}",
-            hint=f"{hint}Known names: {', '.join(known)}.",
+            hint=f"{hint}Known names: {', '.join(known)}. A plug-in has to be installed in every "
+            "Python that is to know it, on all workers too.",
             name=name,
         )
     module, _, attribute = known[name].partition(":")

@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mlfs_dask.errors import ClusterError
+from mlfs_dask.registry import plugin_packages
 
 _MUST: Final = (
     "python",  # up to the minor version: tasks travel as pickles
@@ -57,8 +58,9 @@ class Difference(Struct, frozen=True):
 
 
 def installed_versions() -> dict[str, str | None]:
-    """Versions of this process, by package; None where one is not installed."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+    """Versions of this process, by package, plug-ins included; None where one is not installed."""
+    packages = dict.fromkeys((*_PACKAGES, *plugin_packages()))
+    return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
 
 
 _PACKAGES: Final = (*_MUST[1:], *_SHOULD)
