@@ -20,6 +20,7 @@ _FIRST_HELD = 16
 _SURE = 64
 # Rows for whose violators there was no room scan again; from this share on they get more room.
 _FULL_SHARE = 1 / 64
+_NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,8 @@ class KeptBlock:
         return replace(self, dependency=None, state=state)
 
     def detached(self) -> KeptBlock:
-        """The block without its state, which is sent beside it."""
-        return replace(self, dependency=None)
+        """The block without its state, which is sent beside it and knows the rows."""
+        return replace(self, dependency=None, rows=_NO_ROWS, weight=_NO_ROWS)
 
 
 def state_of(block: KeptBlock) -> BlockReach:

@@ -30,7 +30,7 @@ from mlfs_dask.kernels.reach import (
     narrow,
     settle_in_order,
 )
-from mlfs_dask.kernels.separation import Panel, Rows, WordArray, choose
+from mlfs_dask.kernels.separation import Panel, Rows, WordArray, choose, choose_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Gains(NamedTuple):
     ----------
     n_open : int
         Rows of the source that aren't settled.
-    by_slot : ndarray of int64, shape (64 * n_words,)
+    by_slot : ndarray of int, shape (64 * n_words,)
         Rows of the source that the feature of each slot would settle.
     looks : int
         Pairs of rows looked at.
@@ -175,7 +175,7 @@ def begin_block(block: KeptBlock) -> BlockReach:
 
 
 def region_of_block(
-    block: RowBlock, rows: AllRows, features: IntArray
+    block: RowBlock, rows: AllRows, features: WordArray
 ) -> tuple[BoolArray, WordArray, int]:
     """Rows of a block in the positive region of some features, and those that they need for it.
 
@@ -183,8 +183,8 @@ def region_of_block(
     ----------
     block, rows
         Which rows, and all rows.
-    features : ndarray of int64
-        Indices.
+    features : ndarray of uint64, shape (n_words,)
+        By slot.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def region_of_block(
         Pairs of rows looked at.
     """
     layout = rows.columns.layout
-    among, own = choose(layout, features), rows.of_block(block)
+    among, own = choose_words(layout, features), rows.of_block(block)
     labelled: BoolArray = np.any(own.labels != 0, axis=1)
     if rows.whole is not None:
         labelled &= rows.weight[block.first : block.last] > 0
@@ -249,7 +249,7 @@ def gains_of_block(
     block: KeptBlock,
     rows: AllRows,
     chosen: tuple[int, ...],
-    candidates: IntArray,
+    candidates: WordArray,
     limit_bytes: int,
 ) -> Gains:
     """How many of a block's rows one more feature would settle.
@@ -262,15 +262,15 @@ def gains_of_block(
         All rows.
     chosen
         In order of choice.
-    candidates : ndarray of int64
-        Indices.
+    candidates : ndarray of uint64, shape (n_words,)
+        By slot.
     limit_bytes
         What the block may keep.
     """
     state, layout = state_of(block), rows.columns.layout
     missed = np.array(state.missed(chosen), dtype=np.int64)
     reach = state.writable()
-    allowed = choose(layout, candidates).words
+    allowed = choose_words(layout, candidates).words
     words = np.tile(allowed, (len(reach.row), 1))
     leave_out_sure(reach, words)
     cursors, own = _cursors(reach), rows.of_block(block.block)
@@ -285,7 +285,8 @@ def gains_of_block(
     n_open = int(reach.weight[unsettled].sum())
     state.keep(chosen, unsettled, cursors)
     state.make_room(int(cursors.full.sum()), limit_bytes)
-    return Gains(n_open, by_slot, int(cursors.counts[:, 1].sum()))
+    few_bytes = by_slot.astype(np.min_scalar_type(by_slot.max(initial=0)))
+    return Gains(n_open, few_bytes, int(cursors.counts[:, 1].sum()))
 
 
 def _cursors(reach: Reach) -> Cursors:

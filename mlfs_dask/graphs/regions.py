@@ -46,7 +46,7 @@ from mlfs_dask.graphs.separation import (
 )
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import local_tasks, tile_tasks
-from mlfs_dask.kernels.separation import NOWHERE, WordArray
+from mlfs_dask.kernels.separation import NOWHERE, WordArray, choose
 
 # What blocks may keep of each worker's memory; rows whose violators find no room look again.
 _KEPT_BYTES = 256 * 2**20
@@ -55,6 +55,8 @@ _LISTED_LOOKS = 2**24
 _LISTED_BYTES = 4 * 2**20
 _BLOCK_ROWS = 8192
 _LEAST_ROWS = 64
+# Blocks of each worker, of rows side by side; of rows dealt out, which are alike.
+_SIDE_BY_SIDE, _DEALT = 8, 2
 
 
 class Regions:
@@ -138,16 +140,25 @@ class Regions:
         self._n_open = len(inside)
         self._try_below = _LISTED_LOOKS // len(inside) + 1
         matters = np.flatnonzero(inside & self._labelled & (self._weight > 0))
-        blocks = [self._empty_block(block, matters) for block in self._blocks]
+        blocks = list(self._empty_blocks(matters))
         states = self._executor.keep(begin_block, blocks)
         self._kept = [
             replace(block, dependency=state) for block, state in zip(blocks, states, strict=True)
         ]
         return self._n_whole, core
 
-    def _empty_block(self, block: RowBlock, rows: IntArray) -> KeptBlock:
-        own = rows[np.searchsorted(rows, block.first) : np.searchsorted(rows, block.last)]
-        return KeptBlock(block, own - block.first, self._weight[own])
+    def _empty_blocks(self, rows: IntArray) -> Iterator[KeptBlock]:
+        """Blocks for some rows: dealt out one by one if they are prepared, else by tile."""
+        if self.prepared:
+            n = len(self._weight)
+            every, n_blocks = RowBlock(0, n, 0), n_dealt(n, self._executor.n_workers)
+            for turn in range(n_blocks):
+                own = rows[turn::n_blocks]
+                yield KeptBlock(every, own, self._weight[own])
+            return
+        for block in self._blocks:
+            own = rows[np.searchsorted(rows, block.first) : np.searchsorted(rows, block.last)]
+            yield KeptBlock(block, own - block.first, self._weight[own])
 
     def needed(self, features: IntArray) -> IntArray:
         """Features of a set without which its positive region would be another, ascending.
@@ -161,8 +172,9 @@ class Regions:
 
     def _region(self, features: IntArray) -> tuple[BoolArray, IntArray]:
         inside: list[BoolArray] = []
-        words = np.zeros(self._columns.layout.n_words, dtype=np.uint64)
-        parts = self._executor.map(region_of_block, self._blocks, self._rows, features)
+        among = choose(self._columns.layout, features).words
+        words = np.zeros_like(among)
+        parts = self._executor.map(region_of_block, self._blocks, self._rows, among)
         for rows, needed, looks in parts:
             inside.append(rows)
             self.looks += looks
@@ -226,8 +238,9 @@ class Regions:
         limit = (
             room(_KEPT_BYTES, self._executor) * self._executor.n_workers // max(len(self._kept), 1)
         )
-        common = (self._rows, chosen, candidates, limit)
-        n_open, by_slot = 0, np.zeros(64 * self._columns.layout.n_words, dtype=np.int64)
+        layout = self._columns.layout
+        common = (self._rows, chosen, choose(layout, candidates).words, limit)
+        n_open, by_slot = 0, np.zeros(64 * layout.n_words, dtype=np.int64)
         for part in self._executor.map(gains_of_block, self._kept, *common):
             by_slot += part.by_slot
             n_open += part.n_open
@@ -267,12 +280,35 @@ def row_blocks(offsets: IntArray, n_workers: int, *, whole_tiles: bool) -> list[
     >>> [(b.first, b.last) for b in row_blocks(np.array([0, 200]), 2, whole_tiles=False)]
     [(0, 64), (64, 128), (128, 192), (192, 200)]
     >>> len(row_blocks(np.array([0, 40_000]), 2, whole_tiles=False))
-    8
+    16
     """
     if whole_tiles:
         bounds = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         return [RowBlock(first, last, tile) for tile, (first, last) in enumerate(bounds)]
-    n, per_round = int(offsets[-1]), 2 * n_workers if n_workers > 1 else 1
-    rounds = max(1, -(-n // (per_round * _BLOCK_ROWS)))  # as many blocks for each worker
-    rows = max(_LEAST_ROWS, -(-n // (per_round * rounds)))
+    n = int(offsets[-1])
+    rows = max(_LEAST_ROWS, -(-n // _n_blocks(n, n_workers, _SIDE_BY_SIDE)))
     return [RowBlock(first, min(first + rows, n), 0) for first in range(0, n, rows)]
+
+
+def n_dealt(n_rows: int, n_workers: int) -> int:
+    """Blocks to which rows are dealt out one by one.
+
+    Parameters
+    ----------
+    n_rows
+        Of all rows.
+    n_workers
+        As for :func:`row_blocks`.
+
+    Examples
+    --------
+    >>> n_dealt(100, 2), n_dealt(1000, 2), n_dealt(40_000, 2), n_dealt(40_000, 1)
+    (2, 4, 8, 5)
+    """
+    return min(_n_blocks(n_rows, n_workers, _DEALT), max(1, -(-n_rows // _LEAST_ROWS)))
+
+
+def _n_blocks(n: int, n_workers: int, of_each: int) -> int:
+    """Blocks of at most so many rows; as many for each worker."""
+    per_round = of_each * n_workers if n_workers > 1 else 1
+    return per_round * max(1, -(-n // (per_round * _BLOCK_ROWS)))

@@ -322,7 +322,7 @@ def rough_set(s: Shape, params: Params) -> Work:
                 "choices",
                 chosen * s.n * words * of_a_word * NS,
                 tasks=chosen * each,
-                result_bytes=chosen * each * 8.0 * s.d,
+                result_bytes=chosen * each * 2.0 * s.d,  # counts of less than 65,536 rows
                 rounds=chosen,
             ),
         ]

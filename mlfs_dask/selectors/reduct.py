@@ -222,11 +222,10 @@ class ReductEngine:
     def _candidates(self, state: ReductState) -> IntArray:
         """Features that may come next, ascending; only those of the core until it is complete."""
         assert state.whole is not None
-        chosen = set(state.chosen)
-        pool = np.flatnonzero(~self.constant).tolist()
+        pool = np.flatnonzero(~self.constant)
         if not self._may_all(state.whole.core):
-            pool = list(state.whole.core)
-        left = np.array([f for f in pool if f not in chosen], dtype=np.int64)
+            pool = np.array(state.whole.core, dtype=np.int64)
+        left = pool[~np.isin(pool, np.array(state.chosen, dtype=np.int64))]
         if self.budget is None or self.cost is None:
             return left
         spent = self._cost_of(state.chosen) + self.cost[left]

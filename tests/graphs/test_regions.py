@@ -9,10 +9,12 @@ from kernels.test_separation import differ, make_wide
 
 from mlfs_dask.graphs import block_reach, regions, separation
 from mlfs_dask.graphs.executor import InProcess
+from mlfs_dask.graphs.region_tasks import gains_of_block
 from mlfs_dask.graphs.regions import Regions
 from mlfs_dask.graphs.separation import find_columns
 from mlfs_dask.graphs.source import as_source
 from mlfs_dask.graphs.statistics import summarize_columns
+from mlfs_dask.kernels.separation import choose
 from reference.executors import Shuffled
 
 
@@ -176,6 +178,58 @@ def test_once_violators_are_listed_nobody_is_asked_again(monkeypatch, listed_byt
         if not asked:
             silent.append(k)
     assert silent == list(range(first, len(varied)))
+
+
+@pytest.mark.parametrize("prepare", [True, False])
+def test_tasks_of_two_workers(monkeypatch, prepare):
+    """Eight for each of rows side by side, two of rows dealt out; or as many as there are tiles."""
+    monkeypatch.setattr(regions, "PREPARED_BYTES", 2**30 if prepare else 0)
+    monkeypatch.setattr(regions, "_LISTED_LOOKS", 0)
+    rng = np.random.default_rng(2)
+    X, Y = rng.random((1100, 6)), (rng.random((1100, 2)) < 0.5).astype(np.uint8)
+    executor = Shuffled(0, n_workers=2)
+    found, _, varied = make(X, Y, X, executor, tile=500)
+    executor.calls.clear()
+    found.whole(varied)
+    found.in_order((0, 1))
+    found.with_each((0, 1), varied[2:])
+    whole, each = (16, 4) if prepare else (3, 3)
+    assert executor.calls == [
+        ("region_of_block", whole),
+        ("begin_block", each),
+        ("settle_block", each),
+        ("gains_of_block", each),
+    ]
+
+
+@pytest.mark.parametrize("prepare", [True, False])
+def test_rows_that_matter_stand_in_one_block_each(monkeypatch, prepare):
+    monkeypatch.setattr(regions, "PREPARED_BYTES", 2**30 if prepare else 0)
+    monkeypatch.setattr(regions, "_LEAST_ROWS", 10)
+    X, Y = np.eye(90), np.eye(90).astype(np.uint8)
+    X[0], Y[:20] = X[1], 0
+    found, _, varied = make(X, Y, X, InProcess(2), tile=40)
+    found.whole(varied)
+    rows = [kept.block.first + kept.rows for kept in found._kept]
+    first = 19 if prepare else 20  # rows 0 and 1 are one
+    assert np.sort(np.concatenate(rows)).tolist() == list(range(first, first + 70))
+    if prepare:
+        assert max(map(len, rows)) <= min(map(len, rows)) + 1
+        assert all(own[0] < 25 and own[-1] > 80 for own in rows)
+
+
+def test_what_workers_know_is_not_sent_again():
+    """A block goes out with its rows once; counts come back in as few bytes as hold them."""
+    X, Y = np.eye(200), np.eye(200).astype(np.uint8)
+    found, _, varied = make(X, Y, X, InProcess(2))
+    found.whole(varied)
+    block = found._kept[0]
+    again = block.detached().attached(block.dependency)
+    assert len(again.rows) == len(again.weight) == 0
+    few = choose(found._columns.layout, varied).words
+    gains = gains_of_block(again, found._rows, (), few, 2**20)
+    assert gains.n_open == len(block.rows) == 50
+    assert gains.by_slot.dtype == np.uint8
 
 
 def test_a_block_keeps_a_bounded_number_of_violators(monkeypatch):
