@@ -3,6 +3,17 @@
 Commands load when they are called: ``mlfs --help`` imports neither dask, numba nor zarr. A failure
 is one message on stderr (and one JSON document on stdout where ``--json`` is given) and an exit
 code: 2 for what the user can correct, 1 for a fault of the machine or an interruption.
+
+Jobs and runs
+    `init`, `run` (with plan), `submit`; `listing`, `status`, `watch`, `logs`; `control` (resume,
+    cancel, rm), `runs` (report), `compare`; `methods`.
+Data
+    `data` with `synth`, `append` and `export`.
+Clusters
+    `cluster`, `coordinate` (coordinator), `doctor`.
+What commands share
+    `lazy` loads them, `output` prints, `progress` draws bars. `where` has the options that name a
+    cluster, `making` those of stores; `finish` says how a run ended, `going_on` how it goes on.
 """
 
 from __future__ import annotations

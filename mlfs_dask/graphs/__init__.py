@@ -3,7 +3,7 @@
 What all of it stands on
     `source` cuts what users hand in into tiles (with `inputs`, `backing`, `tilecache` and
     `missing`), `tiles` makes tasks of them, `executor` says where tasks run. `rows` and `columns`
-    are parts of a source.
+    are parts of a source. `budget` and `task_sizes` bound what is held at once.
 Sums of columns
     `statistics` summarizes columns (`absent` counts missing values alone), `groups` adds them up by
     groups of rows, `label_sums` by label, `problem_scatter` by the classes of many problems;
@@ -17,16 +17,17 @@ Spectral scores
     `spectrum` has eigenvectors, `euclidean` distances that are not squared.
 Neighbours
     `neighbors` finds the nearest rows (by `search_tasks`, of rows that `neighbor_tasks` prepares),
-    `subspaces` those of many problems at once, `edges` makes a
-    graph of them; `label_counts` and `tied_counts` count their labels, `distance_rows` compares
-    with all rows; `relief` weighs features by hits and misses. `distance_checks` is what all of
-    them need to know first.
+    `subspaces` those of many problems at once (`subspace_tasks`), `edges` makes a graph of them;
+    `label_counts` and `tied_counts` count their labels, `distance_rows` compares with all rows;
+    `relief` weighs features by hits and misses (`relief_tasks`). `distance_checks` is what all of
+    them need to know first, `duplicates` makes equal rows one.
 Rough sets and streams
-    `regions` are positive regions by violators (with `separation`, `block_reach` and `remaining`),
-    `summed` those of the other reading. `arrivals` are features that come one by one, `dependency`
-    is what labels depend on, `kept_distances` is what a stream remembers.
+    `regions` are positive regions by violators (by `region_tasks`, with `separation`, `block_reach`
+    and `remaining`), `summed` those of the other reading. `arrivals` are features that come one by
+    one, `dependency` is what labels depend on (by `gap_tasks`), `kept_distances` is what a stream
+    remembers.
 Models
     `logistic` regressions, `densities` of naive Bayes, judged on `folds`.
 
-A module whose name ends in ``_tasks`` is what runs on a worker for the module of the first name.
+A module whose name ends in ``_tasks`` is what runs on a worker for the module beside it.
 """
