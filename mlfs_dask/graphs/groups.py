@@ -25,9 +25,11 @@ from mlfs_dask.kernels.spectral import (
     zero_moments,
 )
 
+_SPARSE = 4  # sums are sparse if at most 1 in so many is not 0: then products of them are cheaper
+
 
 def column_runs(source: Source, columns: Columns, n_groups: int) -> list[tuple[int, int]]:
-    """Runs of columns whose sums per group fit `SUMS_BYTES`; CSR sums are kept sparse.
+    """Runs of columns whose sums per group fit `SUMS_BYTES`; CSR rows make one.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def group_sums(
     Returns
     -------
     sums : ndarray or CSC matrix, shape (n_groups, n_run)
-        Sums of g = f - shift.
+        Sums of g = f - shift; CSR rows whose sums are not mostly 0 give an ndarray, too.
     moments, others
         Weighted by the first and the second weight.
     """
@@ -89,7 +91,9 @@ def group_sums(
         for total, addend in zip((moments, others), tile_moments, strict=True):
             for held, new in zip(total, addend, strict=True):
                 held += new
-    return (sp.csc_matrix(sums) if source.is_sparse else sums), moments, others
+    if source.is_sparse and not (is_dense and np.count_nonzero(sums) > sums.size // _SPARSE):
+        sums = sp.csc_matrix(sums)
+    return sums, moments, others
 
 
 def groups_of_tile(member: Any) -> tuple[IntArray, tuple[IntArray, IntArray]]:

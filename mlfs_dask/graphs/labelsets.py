@@ -25,7 +25,7 @@ from mlfs_dask.graphs.groups import column_runs, group_sums
 from mlfs_dask.graphs.laplacian import LaplacianTerms, terms_of
 from mlfs_dask.graphs.products import PRODUCT_SPEED, sparse_columns
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, blocks_of_task
 from mlfs_dask.graphs.tiles import tile_pairs
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.labelsets import LabelSets
@@ -46,8 +46,6 @@ from mlfs_dask.kernels.spectral import (
 from mlfs_dask.kernels.spectrum import NOISE
 
 SET_TILE = 2048
-_BLOCKS_PER_TASK = 4
-_SPARSE_BLOCKS_PER_TASK = 16
 
 
 class SetDegrees(NamedTuple):
@@ -201,7 +199,7 @@ def quadratic_forms(
     pairs = tile_pairs(n_tiles)
     if rule.form == CLASS:
         pairs = [(t, t) for t in range(n_tiles)]
-    step = COLUMN_BLOCK * (_SPARSE_BLOCKS_PER_TASK if sp.issparse(sums) else _BLOCKS_PER_TASK)
+    step = COLUMN_BLOCK * blocks_of_task(-(-width // COLUMN_BLOCK))
     tasks = [(i, j, lo, min(lo + step, width)) for lo in range(0, width, step) for i, j in pairs]
     out = np.zeros(width)
     common = (executor.share(sums), executor.share(label_bits(sets)), rule)

@@ -17,3 +17,21 @@ MANY_TILES: Final = 4
 """With fewer tiles a sample for the middle values of columns is not worth its while."""
 WHOLE_PROBLEM: Final = 4000
 """Largest eigenproblem that is solved whole."""
+
+
+def blocks_of_task(n_blocks: int) -> int:
+    """Blocks of columns that a task multiplies with the same similarities, which it makes anew.
+
+    Few where there are few, so that more than one worker has some.
+
+    Parameters
+    ----------
+    n_blocks
+        All of them.
+
+    Examples
+    --------
+    >>> blocks_of_task(4), blocks_of_task(40), blocks_of_task(4000)
+    (1, 5, 16)
+    """
+    return min(16, max(1, -(-n_blocks // 8)))

@@ -11,7 +11,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, MANY_TILES, WHOLE_PROBLEM
+from mlfs_dask.graphs.task_sizes import (
+    COLUMN_BLOCK,
+    MANY_TILES,
+    SUMS_BYTES,
+    WHOLE_PROBLEM,
+    blocks_of_task,
+)
 from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
 from mlfs_dask.jobs.stream_costs import guess, stream
 from mlfs_dask.jobs.workload import Stage, Work
@@ -167,12 +173,20 @@ def collapsed(s: Shape) -> Work:
     tiles = -(-s.u // _SET_TILE)
     pairs, size = tiles * (tiles + 1) / 2, float(min(s.u, _SET_TILE))
     blocks = -(-s.d // COLUMN_BLOCK)
-    tasks = pairs * -(-blocks // (16 if s.sparse else 4))
+    tasks = pairs * _product_tasks(s)
     dense = 2.0 * size * size * COLUMN_BLOCK * blocks / 40.0
     each = min(1.5 * s.d * (entries / s.d / tiles) ** 2, dense) if s.sparse else dense
     similar = tasks / pairs * size * size * 3.0
     products = Stage("products", pairs * (each + similar) * NS, tasks, 8.0 * s.d * pairs)
     return Work("spec", (summary(s), sums, _added(s, result), products))
+
+
+def _product_tasks(s: Shape) -> int:
+    """Tasks for each pair of tiles of label sets: columns are taken in runs, these in blocks."""
+    blocks = math.ceil(s.d / COLUMN_BLOCK)
+    run = blocks if s.sparse else max(1, int(SUMS_BYTES // (8 * max(s.u, 1) * COLUMN_BLOCK)))
+    whole, rest = divmod(blocks, run)
+    return sum(-(-size // blocks_of_task(size)) for size in (*[run] * whole, rest) if size)
 
 
 def row_pairs(s: Shape, road: str, ns_of_a_pair: float) -> Work:

@@ -26,6 +26,7 @@ import zarr
 from mlfs_dask._typing import AnyArray, IntArray
 from mlfs_dask.errors import BucketError, MachineError, MlfsError, StoreCorruptError, StoreError
 from mlfs_dask.storage import guarded
+from mlfs_dask.storage.direct import chunk_file
 from mlfs_dask.storage.dtypes import largest_dtype
 from mlfs_dask.storage.layout import BLOCKS, CLOSED, COMPLETE, METADATA, check_format
 from mlfs_dask.storage.places import ObjectPlace, Place, relative_path
@@ -321,5 +322,5 @@ def _refuse_other_format(store: Place) -> None:
 
 def _name_lost_chunk(store: Place, array: zarr.Array[Any]) -> None:
     for coordinates in guarded.chunks_of(array):
-        if not (store / guarded.chunk_file(array, coordinates)).is_file():
+        if not (store / chunk_file(array, coordinates)).is_file():
             raise guarded.corrupt_chunk(store, array, coordinates)

@@ -17,6 +17,7 @@ from mlfs_dask._typing import AnyArray
 from mlfs_dask.errors import BucketError, MachineError, StoreCorruptError
 from mlfs_dask.storage import zarr_loop  # noqa: F401 - see there: it acts when the program ends
 from mlfs_dask.storage.bucket import bucket
+from mlfs_dask.storage.direct import chunk_file, read_rows
 from mlfs_dask.storage.places import ObjectPlace, Place
 
 Region = tuple[slice, ...]
@@ -114,7 +115,7 @@ def read_region(store: Place, array: zarr.Array[Any], region: Region) -> AnyArra
     Parameters
     ----------
     store
-        Folder of the store, for messages.
+        Folder of the store.
     array
         Array of `open_group`.
     region
@@ -127,6 +128,9 @@ def read_region(store: Place, array: zarr.Array[Any], region: Region) -> AnyArra
     MachineError
         The system refused to read.
     """
+    found = read_rows(store, array, region)
+    if found is not None:
+        return found
     try:
         return np.asarray(array[region])
     except (StoreCorruptError, BucketError, MachineError):
@@ -150,7 +154,7 @@ def read_all(store: Place, array: zarr.Array[Any]) -> AnyArray:
     Parameters
     ----------
     store
-        Folder of the store, for messages.
+        Folder of the store.
     array
         Array of `open_group`.
     """
@@ -197,19 +201,6 @@ def chunk_is_sound(array: zarr.Array[Any], coordinates: tuple[int, ...]) -> bool
     except (ValueError, RuntimeError, EOFError, OSError, TypeError):  # StoreCorruptError is one
         return False
     return True
-
-
-def chunk_file(array: zarr.Array[Any], coordinates: tuple[int, ...]) -> str:
-    """Path of a chunk's file, relative to the store.
-
-    Parameters
-    ----------
-    array
-        A Zarr array.
-    coordinates
-        Position of the chunk in the grid.
-    """
-    return f"{array.path}/{array.metadata.encode_chunk_key(coordinates)}"
 
 
 def corrupt_chunk(

@@ -20,6 +20,7 @@ from mlfs_dask.errors import (
 from mlfs_dask.storage import guarded
 from mlfs_dask.storage.blocks import Part, block_folders, is_closed
 from mlfs_dask.storage.digest import StoreDigest
+from mlfs_dask.storage.direct import chunk_file
 from mlfs_dask.storage.layout import BLOCKS, CHECKSUMS, CLOSED, COMPLETE, METADATA, check_format
 from mlfs_dask.storage.places import Place, files_below, relative_path
 from mlfs_dask.storage.records import BATCH_BYTES, row_bytes
@@ -167,7 +168,7 @@ def _damaged_chunks(store: Place, metadata: Place, known: set[str]) -> Iterator[
         zarr_format=3,
     )
     for coordinates in guarded.chunks_of(array):
-        name = guarded.chunk_file(array, coordinates)
+        name = chunk_file(array, coordinates)
         known.add(name)
         if not (store / name).is_file():
             yield Damage(name, f"chunk {coordinates} of array {array.path!r} is lost")

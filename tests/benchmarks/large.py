@@ -12,7 +12,7 @@ the features, on two threads of a process or on a cluster of two workers::
         spread = large.line("spec", replace(here, workers=2), at_most_seconds=20)
         assert spread.digest == alone.digest
 
-Peaks are those of each process alone. Bytes are what Zarr was given to decode; tasks are the items
+Peaks are those of each process alone. Bytes are those of packed chunks; tasks are the items
 that an executor was handed. Where $MLFS_DATA is not set, small stores take the place of the large
 ones, and nothing is judged.
 
@@ -307,15 +307,23 @@ def watch() -> None:
     from zarr.storage import LocalStore
 
     from mlfs_dask.graphs.executor import InProcess, OnCluster
+    from mlfs_dask.storage import direct
 
     get: Any = LocalStore.get
+    read_packed = direct.read_packed
 
     async def counting(store: Any, *arguments: Any, **options: Any) -> Any:
         found = await get(store, *arguments, **options)
         _counted["read"] += 0 if found is None else len(found)
         return found
 
+    def counting_packed(file: Path) -> bytes | None:
+        found = read_packed(file)
+        _counted["read"] += 0 if found is None else len(found)
+        return found
+
     setattr(LocalStore, "get", counting)  # noqa: B010  no type of a method fits it
+    direct.read_packed = counting_packed
     for kind, name in ((InProcess, "map"), (OnCluster, "map"), (OnCluster, "keep")):
         _count_items(kind, name)  # to keep on threads is to map
 
