@@ -7,7 +7,8 @@ In
 The store
     `layout` says how it looks, `digest` what identifies its values, `seal` that it is whole.
     `dataset` opens it by a name of the `catalogue`; a `store` has facts, `rows` are its X, read
-    through `guarded` arrays; `direct` unpacks their chunks where it can. `describe` looks at all of it, `verify` checks every byte.
+    through `guarded` arrays; `direct` unpacks their chunks where it can. `describe` looks at all
+    of it, `verify` checks every byte.
 Out
     `export` writes the field's files.
 Where things lie
