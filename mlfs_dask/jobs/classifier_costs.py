@@ -37,7 +37,7 @@ def curve(method: str, params: Params, s: Shape, test: int, widths: Sequence[int
     reading = passes(s, "reading", 2.0, first=True)
     if method == "mlnb":
         passed = len(widths) if params.get("pca") is not None else 1  # else one for all points
-        ns = 1.5 * max(widths, default=1) * s.q * passed
+        ns = max(widths, default=1) * (25.0 + 0.3 * s.q) * passed
         return Work("densities", (reading, Stage("densities", (s.n + test) * ns * NS, s.tiles)))
     if n_models(method, dict(params), s.q) > 0:
         models = models_seconds(method, params, s, test, widths)

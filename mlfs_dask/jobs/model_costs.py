@@ -13,13 +13,14 @@ _MODEL_SECONDS: Final = 1e-3  # a model of nothing
 # One core, seconds per row and feature (trees, Bayes), per row and squared feature (logistic).
 _TREE: Final = 5e-7
 _OF_BITS: Final = 0.2  # of that, where values are two
-_SLOWER_FROM: Final = 200.0  # classes: each split counts all of them
+_SLOWER_FROM: Final = 600.0  # classes: each split counts all of them
 _C45: Final = 2.5e-7
 _SORTED: Final = 12.0  # a stored value of sparse rows costs so many cells
-_BAYES: Final = 2.5e-8
-_CLASS_OF_A_CELL: Final = 4e-9
+_BAYES: Final = 1.8e-8
+_CLASS_OF_A_CELL: Final = 2e-9
 _LOGISTIC: Final = 5e-10
-_STEPS_SECONDS, _OF_A_CELL_BY_STEPS = 0.5, 2e-6  # where the curvature is not made whole
+# Where the curvature is not made whole: steps; of a row and coefficient, dense or stored.
+_STEPS_SECONDS, _DENSE_BY_STEPS, _STORED_BY_STEPS = 0.5, 2e-7, 2e-6
 # Neighbours: a search among the training rows of a model; per pair of rows; per pair and feature,
 # or stored value of sparse rows.
 _SEARCH_SECONDS: Final = 5e-3
@@ -130,8 +131,8 @@ def _logistic_seconds(s: Shape, width: int, n_classes: float, stored: float) -> 
     few = stored < _FEW_CELLS
     if coefficients <= (_EXACT_SPARSE if few else _EXACT):
         return _LOGISTIC * coefficients**2 * (s.n + coefficients / 3)
-    steps = _OF_A_CELL_BY_STEPS * s.n * stored * coefficients
-    return _STEPS_SECONDS + steps
+    each = _STORED_BY_STEPS * stored if few else _DENSE_BY_STEPS
+    return _STEPS_SECONDS + each * s.n * coefficients
 
 
 def model_bytes(

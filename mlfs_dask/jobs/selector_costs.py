@@ -58,7 +58,8 @@ def mddm(s: Shape, params: Params) -> Work:
     scores = Stage("scores", 20.0 * s.q * s.d * NS)
     if params.get("constraint") == "proj":
         return Work("sums", (summary(s), *label_sums(s), scores))
-    rounds = 40.0 * max(1.0, s.d / 1000) ** 0.5
+    # Few features need few steps.
+    rounds = 40.0 * min(1.0, s.d / 500) ** 0.5 * max(1.0, s.d / 1000) ** 0.5
     result = 8.0 * s.d * s.q
     ns = (0.7 if s.sparse else 0.6) * s.q
     products = passes(s, "products", ns, times=rounds, result=result)
@@ -219,7 +220,7 @@ def distances(s: Shape, params: Params) -> float:
 def eigenvectors(s: Shape, nodes: int) -> tuple[Stage, ...]:
     """Of the graph of label sets or of rows: whole while that is small, else by iterations."""
     whole = nodes <= WHOLE_PROBLEM
-    seconds = 12.0 * nodes**3 * NS / 30 if whole else 200.0 * float(nodes) ** 2 * NS
+    seconds = 0.15 * nodes**3 * NS if whole else 200.0 * float(nodes) ** 2 * NS
     dense = s.d / s.per_row  # columns are projected as dense ones
     ns = (3.5 + 0.05 * (s.q + 1)) * dense
     return (Stage("eigenvectors", seconds), passes(s, "projections", ns, result=8.0 * s.q * s.d))
@@ -284,7 +285,8 @@ def relief(s: Shape, params: Params) -> Work:
     """Distances, the nearest of each class, differences from them."""
     k = params.get("n_neighbors", 10)
     lists = _lists(s, params)
-    looks = s.n * s.n * (1.0 + 0.35 * _looked_at(s, params))
+    each = 0.3 if s.compared_by == "bits" else 1.0
+    looks = s.n * s.n * (each + 0.35 * _looked_at(s, params))
     gaps = s.n * lists * k * (s.per_row * 1.6 if s.sparse else s.d * 0.9)
     pairs = s.n * s.n * distances(s, params)
     sums = 16.0 * s.d * _problems(s, params)
@@ -306,7 +308,7 @@ def _lists(s: Shape, params: Params) -> float:
 def _looked_at(s: Shape, params: Params) -> float:
     """How often a row looks at another one: for each list at all rows with its label."""
     if params.get("order") == 1:
-        return s.q + s.carried
+        return 0.3 * s.q
     if params.get("labels") == "sets":
         return 1.0
     return _lists(s, params) * min(1.0, s.carried / s.q)
@@ -347,12 +349,12 @@ def rough_set(s: Shape, params: Params) -> Work:
 def genetic(s: Shape, params: Params) -> Work:
     """Log ratios of all features once for each generation, added up in half of its sets."""
     sets, generations = params["n_individuals"], params["n_generations"]
-    cells = float(s.n) * s.d * s.q
-    ns = 2.5 + 0.1 * sets
+    cells = float(s.n) * s.d
+    ns = 20.0 + (1.6 + 0.06 * sets) * s.q
     densities = passes(s, "densities", 8.0 * s.q, result=88.0 * s.d * s.q)
     each = Stage(
         "generations",
-        (generations + 1) * cells * ns * NS,
+        (generations + 1) * (5e-3 + cells * ns * NS),
         tasks=(generations + 1) * s.tiles,
         rounds=generations + 1.0,
     )

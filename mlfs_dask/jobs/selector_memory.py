@@ -22,11 +22,12 @@ from mlfs_dask.graphs.task_sizes import (
 )
 from mlfs_dask.jobs.row_shape import MIB, Params, Shape
 from mlfs_dask.jobs.selector_costs import takes_row_pairs
-from mlfs_dask.jobs.stream_costs import arriving, at_points
+from mlfs_dask.jobs.stream_costs import at_points, coming
 
 _SET_TILE: Final = 2048
 _STRIP: Final = 64  # rows of a tile whose similarities are made at a time
 _AS_VALUES: Final = 16.0  # a stored cell as float64 with an index of int64
+_RANKED: Final = 128.0  # a feature in the ranking of a problem
 _POSTING: Final = 20.0  # a stored cell as it is compared
 
 
@@ -255,7 +256,13 @@ def spec_wrapper(s: Shape, params: Params, share: float) -> Room:
     held = 4.0 * terms + (sums.held if not pairs else 2 * sums.held if s.sparse else 0.0)
     if pairs:  # extremes of label sets, in runs of columns, of all rows and of a tile
         held += 7.0 * min(8.0 * s.u * s.d, SUMS_BYTES / 5)
-    return columns(s, params, share) | Room(held, sums.task, sums.result, sums.tasks)
+    made = Room(held, sums.task, sums.result, sums.tasks)
+    return columns(s, params, share) | made | _rankings(s, problems)
+
+
+def _rankings(s: Shape, problems: float) -> Room:
+    """Orders, scores and selected features of all problems as the numbers that a run keeps."""
+    return Room(held=_RANKED * problems * s.d)
 
 
 def prepared(s: Shape, share: float) -> float:
@@ -307,7 +314,7 @@ def relief(s: Shape, params: Params, share: float) -> Room:
     per_row = s.n * item + lists * 64 + lists * k * 16
     task = min(64.0 * MIB, min(s.n, 1024) * per_row)
     held = 2 * prepared(s, share) + 1.5 * second + 8.0 * problems * s.d + sums
-    return columns(s, params, share) | Room(held, task + sums, sums)
+    return columns(s, params, share) | Room(held, task + sums, sums) | _rankings(s, problems)
 
 
 def rough_set(s: Shape, params: Params, share: float) -> Room:
@@ -332,8 +339,7 @@ def stream(s: Shape, params: Params, share: float) -> Room:
     each = 1.0 if s.bits else 8.0
     few = at_points(s, params) is not None
     kept = 0.0 if few else min(each * s.n * s.n, 2**30 * share)
-    arrivals = arriving(s, params)
-    batch = min(64.0 * MIB, (1.0 if s.bits else 12.0) * s.n * arrivals)
+    batch = min(64.0 * MIB, (1.0 if s.bits else 12.0) * s.n * coming(s, params))
     return columns(s, params, share) | Room(kept + batch + 200.0 * s.n, 2.0 * MIB + 64.0 * s.n)
 
 

@@ -24,11 +24,22 @@ def arriving(s: Shape, params: Params) -> float:
     s, params
         Rows, and parameters of the selector.
     """
-    order, most = params.get("arrival"), params.get("max_features")
-    all_of_them = float(s.d if order is None or isinstance(order, str) else min(s.d, len(order)))
+    most, all_of_them = params.get("max_features"), coming(s, params)
     if most is None:
         return all_of_them
     return float(min(all_of_them, max(most, (most / _JOINING) ** (1 / _GROWTH))))
+
+
+def coming(s: Shape, params: Params) -> float:
+    """Features of a stream, whether it ends before the last of them or not.
+
+    Parameters
+    ----------
+    s, params
+        Rows, and parameters of the selector.
+    """
+    order = params.get("arrival")
+    return float(s.d if order is None or isinstance(order, str) else min(s.d, len(order)))
 
 
 def joining(s: Shape, params: Params) -> float:

@@ -18,8 +18,11 @@ from typing import Any
 
 TESTS = Path(__file__).resolve().parents[1]
 NOTHING = """
-import mlfs_dask.jobs.coordinator, mlfs_dask.jobs.perform, mlfs_dask.cli.run
-import numba, scipy.sparse, zarr
+import numpy as np
+import mlfs_dask.jobs.coordinator, mlfs_dask.cli.run
+from mlfs_dask import get_selector
+X = np.random.default_rng(0).random((50, 5))
+get_selector("spec").fit(X, (X[:, :2] > 0.5).astype(np.uint8))
 """
 
 
@@ -117,7 +120,7 @@ def planned(
 
 @cache
 def floor() -> int:
-    """Bytes of a process that loads what a run needs and then does nothing."""
+    """Bytes of a process that loads what a run needs and does next to nothing."""
     from processes import run_command
 
     return run_command([sys.executable, "-c", NOTHING]).peak_bytes

@@ -22,7 +22,7 @@ from benchmarks.side_by_side import Row, SideBySide
 _MEMORY: Final = 1.5
 _TIME: Final = 3.0
 _COUNTED_SECONDS: Final = 3.0
-_TOO_LONG: Final = 40.0
+_TOO_LONG: Final = 15.0
 
 Options: TypeAlias = Sequence[str]
 SHAPES: Final[Mapping[str, Options]] = {
@@ -108,7 +108,9 @@ def _all_of(store: str, runs: Path, *, full: bool) -> list[Planned]:
             text = _text(store, method, params, judged=judged)
             folder = runs / f"{judged}-{number}"
             run = planned(name, text, ("run.workers=0",), folder, most_seconds=_TOO_LONG)
-            found += [run] if run is not None else []
+            if run is not None:
+                print(run, flush=True)
+                found.append(run)
     return found
 
 
@@ -156,8 +158,6 @@ def test_plans(side_by_side: SideBySide, large: LargeStores, tmp_path: Path, sha
     runs = _all_of(store, tmp_path, full=full)
     assert runs
     if full:
-        for run in runs:
-            print(run)
         side_by_side.rows += _rows(shape, runs)
 
 
