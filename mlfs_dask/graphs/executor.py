@@ -22,8 +22,21 @@ from mlfs_dask.graphs.budget import limit_memory, memory_limit
 
 MOST_TOGETHER: Final = 8
 """Results that are fetched in one message, at most; else two of each worker."""
+IN_FLIGHT: Final = 4
+"""Tasks of each worker that are sent before their results are fetched."""
 SPAN: Final = "mlfs"
 """Name and id of the span of Dask that all our tasks belong to."""
+
+
+def fetched_together(n_workers: int) -> int:
+    """Results that are fetched in one message from so many workers.
+
+    Examples
+    --------
+    >>> fetched_together(2), fetched_together(100)
+    (4, 8)
+    """
+    return min(2 * n_workers, MOST_TOGETHER)
 
 
 class Executor(Protocol):
@@ -123,7 +136,7 @@ class OnCluster:
         Tasks are sent and results are fetched several at a time: the scheduler's part of a message
         costs as much as a short task.
         """
-        prefix, window = _prefix(function), 4 * self.n_workers
+        prefix, window = _prefix(function), IN_FLIGHT * self.n_workers
         # Dask sends tasks to a worker that has what they depend on: all of them to the only holder
         # of a shared value, from where others take them now and then, one by one.
         in_turn = any(hasattr(type(value), "result") for value in common)
@@ -143,9 +156,7 @@ class OnCluster:
 
     def _fetch(self, alive: deque[Any]) -> list[Any]:
         """Results of the first futures, in one message; others are at work meanwhile."""
-        first = [
-            alive[index] for index in range(min(2 * self.n_workers, MOST_TOGETHER, len(alive)))
-        ]
+        first = [alive[index] for index in range(min(fetched_together(self.n_workers), len(alive)))]
         results: list[Any] = self._client.gather(first)
         for future in first:
             alive.popleft()

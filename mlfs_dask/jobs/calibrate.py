@@ -7,6 +7,7 @@ machine is on that road. About a minute in all, on a machine that does nothing e
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import tempfile
@@ -15,14 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time
+from time import perf_counter, process_time, thread_time
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from mlfs_dask import registry
-from mlfs_dask.graphs.executor import InProcess, OnCluster, use_executor
+from mlfs_dask.graphs.executor import InProcess, OnCluster, fetched_together, use_executor
 from mlfs_dask.jobs import classifier_costs, selector_costs
 from mlfs_dask.jobs.options import full_params
 from mlfs_dask.jobs.rates import Rates
@@ -39,6 +40,8 @@ _STORED: Final = 0.01  # share of the cells of sparse rows
 _REPEATS: Final = 2
 _LEAST: Final = 1e-4
 _TASKS: Final = 400
+_MANY: Final = 4  # workers
+_HASHES: Final = 1_500_000  # some tenths of a second, without the interpreter's lock
 
 Kind: TypeAlias = Literal["dense", "bits", "sparse", "sparse bits"]
 Tell: TypeAlias = Callable[[str], None]
@@ -273,28 +276,73 @@ def _process() -> tuple[float, int]:
 
 
 def cluster_rates() -> dict[str, float]:
-    """What a cluster adds to work: starting, handing out tasks, sending results."""
+    """What a cluster adds to work: starting, messages, handing out tasks, sending results."""
     begin = perf_counter()
     with _one_worker() as client:
         executor = OnCluster(client)
         _all(executor, _nothing, range(20))
         started = perf_counter() - begin
         one = median(_seconds(lambda: _all(executor, _nothing, [0])) for _ in range(15))
-        before, here = sum(client.run(process_time).values()), process_time()
-        _all(executor, _nothing, range(_TASKS))
-        after, there = sum(client.run(process_time).values()), process_time()
-        task, worker = (there - here) / _TASKS, (after - before) / _TASKS
+        few = _handing_out(executor, client)
+        executor.n_workers = _MANY  # as many results in a message as there ever are
+        many = _handing_out(executor, client)
+        executor.n_workers = 1
+        each, at_most = 1 / fetched_together(1), 1 / fetched_together(_MANY)
+        message = max(_LEAST, (few.here - many.here) / (each - at_most))
+        task = max(_LEAST, few.here - message * each)
+        worker = max(_LEAST, min(few.there, many.there))
+        turn = 2 * few.seconds - worker - task - message * each  # two batches are on their way
+        upkeep, background = _beside_tasks(executor)
         size, count = 4 * 2**20, 16
-        sent = _seconds(lambda: _all(executor, np.zeros, [size // 8] * count))
+        empty = median(_seconds(lambda: _all(executor, _nothing, range(count))) for _ in range(3))
+        sent = median(
+            _seconds(lambda: _all(executor, np.zeros, [size // 8] * count)) for _ in range(3)
+        )
         begin = perf_counter()
     ended = perf_counter() - begin
     return {
         "cluster_seconds": started + ended,
         "round_seconds": one,
-        "task_seconds": max(_LEAST, task),
-        "worker_seconds": max(_LEAST, worker),
-        "bytes_per_second": size * count / max(_LEAST, sent - count * (task + worker) - one),
+        "reply_seconds": max(_LEAST, turn / each),
+        "task_seconds": task,
+        "message_seconds": message,
+        "worker_seconds": worker,
+        "upkeep": max(_LEAST, upkeep),
+        "background": max(_LEAST, background),
+        "bytes_per_second": size * count / max(_LEAST, sent - empty),
     }
+
+
+@dataclass(frozen=True)
+class _TaskCost:
+    """Seconds of a task that does nothing, and processor seconds here and on the worker."""
+
+    seconds: float
+    here: float
+    there: float
+
+
+def _handing_out(executor: OnCluster, client: Any) -> _TaskCost:
+    before, here = sum(client.run(process_time).values()), process_time()
+    took = _seconds(lambda: _all(executor, _nothing, range(_TASKS)))
+    here = process_time() - here
+    there = sum(client.run(process_time).values()) - before
+    return _TaskCost(took / _TASKS, here / _TASKS, there / _TASKS)
+
+
+def _beside_tasks(executor: OnCluster) -> tuple[float, float]:
+    """What a worker and what this process does while a worker computes, in seconds of a second."""
+    begin, here = perf_counter(), process_time()
+    shares = list(executor.map(_beside, range(4)))
+    return median(shares), (process_time() - here) / (perf_counter() - begin)
+
+
+def _beside(item: int) -> float:
+    """Processor time of this process's other threads during a task, as a share of the task's."""
+    process, thread = process_time(), thread_time()
+    hashlib.pbkdf2_hmac("sha256", b"", b"%d" % item, _HASHES)
+    own = thread_time() - thread
+    return (process_time() - process - own) / own
 
 
 @contextmanager

@@ -290,7 +290,14 @@ def _wide(work: Work, workers: int, rates: Rates) -> Elapsed:
     if workers:
         return elapsed(work, workers, rates, available_cores())
     quick = structs.replace(
-        rates, task_seconds=1e-5, worker_seconds=1e-5, round_seconds=1e-4, bytes_per_second=1e12
+        rates,
+        task_seconds=1e-5,
+        message_seconds=1e-5,
+        worker_seconds=1e-5,
+        round_seconds=1e-4,
+        reply_seconds=1e-5,
+        upkeep=1e-5,
+        bytes_per_second=1e12,
     )
     return elapsed(work, available_cores(), quick)
 

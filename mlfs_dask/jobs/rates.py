@@ -58,10 +58,19 @@ class Rates(Struct, frozen=True, kw_only=True):
         Until worker processes are there, and until they have ended.
     task_seconds
         The scheduler's part of a task, and the client's: one after the other.
+    message_seconds
+        Their part of a message that sends tasks on and fetches results, however many.
     worker_seconds
         What a worker does for a task besides its work.
     round_seconds
         From handing out tasks to having the first result, besides work.
+    reply_seconds
+        From a result until the worker has the next task, which is asked for after it, besides the
+        work of others: Dask holds messages back for some milliseconds to send more at a time.
+    upkeep
+        What a worker's process does beside its task, as a share of the task's time.
+    background
+        Cores that scheduler, client and nannies take while workers compute, besides tasks.
     bytes_per_second
         Between processes.
     read_bytes_per_second
@@ -74,9 +83,13 @@ class Rates(Struct, frozen=True, kw_only=True):
     start_seconds: float = 1.5
     unit_seconds: float = 0.02
     cluster_seconds: float = 4.0
-    task_seconds: float = 0.0015
+    task_seconds: float = 0.0006
+    message_seconds: float = 0.002
     worker_seconds: float = 0.001
     round_seconds: float = 0.01
+    reply_seconds: float = 0.01
+    upkeep: float = 0.03
+    background: float = 0.08
     bytes_per_second: float = 5e8
     read_bytes_per_second: float = 8e8
     process_bytes: int = 250 * 2**20

@@ -2,10 +2,14 @@
 
 Of a stage, tasks run side by side, as far as there are enough of them; meanwhile the scheduler
 hands out one after the other, and results come to one process, which does what is left. It fetches
-a few at a time, while as many are at work; if these are done sooner, workers wait for messages::
+a few at a time, while others are at work; if these are done sooner, workers wait for messages::
 
     stage = max(tasks on workers, handing out, results on the wire, messages) + rounds of waiting
     unit  = sum of its stages and of what is decided between them
+
+Workers do more than their tasks: they unpack them, and have threads beside the one that computes.
+Where all processes share a machine, these find a core that is free, as long as one is; then all of
+them, scheduler and client too, share what there is.
 
 A loss is what a stage takes beyond its even share of the workers; the largest is the bottleneck.
 """
@@ -17,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from mlfs_dask.graphs.executor import MOST_TOGETHER
+from mlfs_dask.graphs.executor import IN_FLIGHT, fetched_together
 from mlfs_dask.jobs import selector_costs
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.rates import Rates, known_rates
@@ -31,6 +35,7 @@ _NO_LOSS: Final = 0.1  # of the time: less is no bottleneck
 
 DECIDING: Final = "one process decides"
 FEW_TASKS: Final = "too few tasks"
+UPKEEP: Final = "workers do more than their tasks"
 SCHEDULER: Final = "the scheduler hands out tasks"
 RESULTS: Final = "results come to one process"
 WAITING: Final = "rounds of waiting"
@@ -105,31 +110,38 @@ def elapsed(work: Work, workers: int, rates: Rates, cores: int | None = None) ->
     Examples
     --------
     >>> stage = Stage("sums", 8.0, tasks=4)
-    >>> free = Rates(task_seconds=1e-9, worker_seconds=1e-9, round_seconds=1e-9)
-    >>> round(elapsed(Work("", (stage,)), 2, free).seconds, 3)
-    4.0
-    >>> elapsed(Work("", (stage,)), 16, free).bottleneck
+    >>> round(elapsed(Work("", (stage,)), 2, Rates(upkeep=0.01)).seconds, 2)
+    4.05
+    >>> elapsed(Work("", (stage,)), 16, Rates()).bottleneck
     'too few tasks'
     """
-    losses = dict.fromkeys((DECIDING, FEW_TASKS, SCHEDULER, RESULTS, WAITING), 0.0)
+    losses = dict.fromkeys((DECIDING, FEW_TASKS, UPKEEP, SCHEDULER, RESULTS, WAITING), 0.0)
     total = 0.0
     for stage in work.stages:
         if stage.tasks <= 0:
             total += stage.seconds
             losses[DECIDING] += stage.seconds * (1 - 1 / workers)
             continue
-        own = stage.seconds + stage.read_bytes / rates.read_bytes_per_second
-        own += stage.tasks * rates.worker_seconds
-        computing = own * _rounds_of_tasks(stage, workers)
-        handing = stage.tasks * rates.task_seconds
+        tasks = stage.seconds + stage.read_bytes / rates.read_bytes_per_second
+        own = tasks + stage.tasks * rates.worker_seconds
+        every = own * (1 + rates.upkeep)
+        messages = max(1.0, stage.rounds) * _messages_of_a_round(stage, workers)
+        handing = stage.tasks * rates.task_seconds + messages * rates.message_seconds
         sending = (stage.result_bytes + workers * stage.sent_bytes) / rates.bytes_per_second
         waiting = stage.rounds * rates.round_seconds
-        fetching = waiting * (_messages_of_a_round(stage, workers) - 1)
-        shared = (own + handing) / (cores or math.inf)
-        busiest = max(computing, handing, sending, fetching, shared)
+        if cores is None:
+            computing, shared = every * _rounds_of_tasks(stage, workers), 0.0
+        else:
+            computing = own * _rounds_of_tasks(stage, workers)
+            shared = (every + handing) / max(cores / 2, cores - rates.background)
+        turning = 0.0
+        if stage.rounds:
+            turning = (messages - stage.rounds) * _turn(own / stage.tasks, workers, rates)
+        busiest = max(computing, handing, sending, turning, shared)
         total += busiest + waiting
-        losses[FEW_TASKS] += computing - own / workers
-        causes = {WAITING: fetching, SCHEDULER: handing, RESULTS: sending}
+        losses[UPKEEP] += (computing / _rounds_of_tasks(stage, workers) - tasks) / workers
+        losses[FEW_TASKS] += computing - computing / _rounds_of_tasks(stage, workers) / workers
+        causes = {WAITING: turning, SCHEDULER: max(handing, shared), RESULTS: sending}
         losses[max(causes, key=lambda each: causes[each])] += busiest - computing
         losses[WAITING] += waiting
     return Elapsed(total, losses)
@@ -144,7 +156,20 @@ def _rounds_of_tasks(stage: Stage, workers: int) -> float:
 def _messages_of_a_round(stage: Stage, workers: int) -> int:
     """How often results are fetched."""
     each = max(1.0, stage.tasks / max(1.0, stage.rounds))
-    return math.ceil(each / min(2 * workers, MOST_TOGETHER))
+    return math.ceil(each / fetched_together(workers))
+
+
+def _turn(task_seconds: float, workers: int, rates: Rates) -> float:
+    """Seconds from a message to the next if nothing but the answers to earlier ones limits them.
+
+    Tasks that are sent after results of others have come are at work while those still on their way
+    are done.
+    """
+    together = fetched_together(workers)
+    on_their_way = IN_FLIGHT * workers / together
+    done = task_seconds * max(1.0, together / workers)
+    handed = rates.message_seconds + together * rates.task_seconds
+    return (done + handed + rates.reply_seconds) / on_their_way
 
 
 def on_this_machine(work: Work, rates: Rates) -> Work:

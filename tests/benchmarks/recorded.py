@@ -2,7 +2,8 @@
 
 Workers differ from other processes in what Dask sets for them: memory that a task sets free goes
 back to the system at once, and the next task asks for it anew, page by page. So tasks are measured
-in a process of that kind, ``python -m benchmarks.recorded REQUEST``.
+in processes of that kind, ``python -m benchmarks.recorded REQUEST``, as many at a time as there
+shall be workers.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
 from typing import Any, Final
 
@@ -25,6 +27,8 @@ from mlfs_dask.graphs.executor import InProcess, use_executor
 from mlfs_dask.jobs.workload import Stage, Work
 
 _TESTS: Final = Path(__file__).resolve().parent.parent
+_REPEATS: Final = 3
+_READY: Final = "ready"
 
 
 @dataclass
@@ -83,8 +87,10 @@ class Recorded:
         return value
 
     def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
-        """The results themselves."""
-        return list(self.map(function, items, *common))
+        """The results themselves; on a cluster nothing is fetched and nothing waited for."""
+        results = list(self.map(function, items, *common))
+        self.stages[-1] = replace(self.stages[-1], rounds=0.0)
+        return results
 
 
 def selection(method: str, params: dict[str, Any], path: str) -> Callable[[Any], list[int]]:
@@ -99,13 +105,18 @@ def selection(method: str, params: dict[str, Any], path: str) -> Callable[[Any],
     return select
 
 
-def work_on_workers(method: str, params: dict[str, Any], path: str, *, warm: bool = True) -> Work:
-    """Tasks as a worker does them, and what this process does between them.
+def work_on_workers(
+    method: str, params: dict[str, Any], path: str, *, workers: int = 1, warm: bool = True
+) -> Work:
+    """Tasks as workers do them, and what this process does between them.
 
     Parameters
     ----------
     method, params, path
         See `selection`.
+    workers
+        Processes that do all of it side by side, each by itself: they share caches and memory as
+        workers do. Of what they take the mean counts.
     warm
         Kernels are loaded and tiles kept by a first run.
     """
@@ -115,25 +126,56 @@ def work_on_workers(method: str, params: dict[str, Any], path: str, *, warm: boo
     set_for_workers = dask.config.get("distributed.nanny.pre-spawn-environ")
     path_of_modules = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     request = json.dumps({"method": method, "params": params, "path": path, "warm": warm})
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.recorded", request],
-        env={
-            **os.environ,
-            **{name: str(value) for name, value in set_for_workers.items()},
-            "PYTHONPATH": os.pathsep.join(path_of_modules),
-        },
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    there = msgspec.json.decode(done.stdout, type=Work)
-    here = _measured(selection(method, params, path), warm=warm)
-    return Work("", (*there.stages[:-1], here.stages[-1]))
+    there = [
+        subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.recorded", request],
+            env={
+                **os.environ,
+                **{name: str(value) for name, value in set_for_workers.items()},
+                "PYTHONPATH": os.pathsep.join(path_of_modules),
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(workers)
+    ]
+    ready = [_line_of(process) for process in there]  # all of them, before one goes on
+    assert ready == [_READY] * workers
+    for process in there:
+        assert process.stdin is not None
+        print(file=process.stdin, flush=True)
+    works = [msgspec.json.decode(_line_of(process), type=Work) for process in there]
+    for process in there:
+        process.communicate()
+        assert process.returncode == 0
+    select = selection(method, params, path)
+    if warm:
+        work_of(select)
+    return Work("", (*_mean(works).stages[:-1], work_of(select).stages[-1]))
+
+
+def _line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
 
 
 def _measured(select: Callable[[Any], Any], *, warm: bool) -> Work:
-    if warm:
-        work_of(select)
-    return work_of(select)
+    """The median of some measures, or one."""
+    works = [work_of(select) for _ in range(_REPEATS if warm else 1)]
+    return sorted(works, key=lambda work: work.seconds)[len(works) // 2]
+
+
+def _mean(works: Sequence[Work]) -> Work:
+    """Of works of the same stages."""
+    columns = zip(*(work.stages for work in works), strict=True)
+    return Work(
+        "",
+        tuple(
+            replace(stages[0], seconds=fmean(stage.seconds for stage in stages))
+            for stages in columns
+        ),
+    )
 
 
 def work_of(select: Callable[[Any], Any]) -> Work:
@@ -151,7 +193,17 @@ def work_of(select: Callable[[Any], Any]) -> Work:
     return Work("", (*recorded.stages, Stage("decisions", max(0.0, rest))))
 
 
-if __name__ == "__main__":
-    asked = json.loads(sys.argv[1])
+def _answer(request: str) -> None:
+    """Measure what a request asks for: once others are ready, too."""
+    asked = json.loads(request)
     warm = asked.pop("warm")
-    sys.stdout.buffer.write(msgspec.json.encode(_measured(selection(**asked), warm=warm)))
+    select = selection(**asked)
+    if warm:
+        work_of(select)
+    print(_READY, flush=True)
+    sys.stdin.readline()
+    print(msgspec.json.encode(_measured(select, warm=warm)).decode())
+
+
+if __name__ == "__main__":
+    _answer(sys.argv[1])

@@ -13,6 +13,7 @@ from mlfs_dask.jobs.scaling import (
     NONE,
     RESULTS,
     SCHEDULER,
+    UPKEEP,
     WAITING,
     elapsed,
     forecasts,
@@ -20,7 +21,16 @@ from mlfs_dask.jobs.scaling import (
 from mlfs_dask.jobs.spec import Method
 from mlfs_dask.jobs.workload import Stage, Work
 
-FREE = Rates(task_seconds=1e-12, worker_seconds=1e-12, round_seconds=1e-12, bytes_per_second=1e18)
+FREE = Rates(
+    task_seconds=1e-12,
+    message_seconds=1e-12,
+    worker_seconds=1e-12,
+    round_seconds=1e-12,
+    reply_seconds=1e-12,
+    upkeep=1e-12,
+    background=1e-12,
+    bytes_per_second=1e18,
+)
 
 
 def on(workers, *stages, rates=FREE):
@@ -48,7 +58,9 @@ def test_a_stage_takes_as_long_as_its_busiest_worker():
     [
         ({"task_seconds": 0.01}, 10.0, SCHEDULER),
         ({"bytes_per_second": 1e6}, 8.0, RESULTS),
-        ({"round_seconds": 5.0}, 125 * 5.0, WAITING),  # eight results in a message
+        ({"message_seconds": 0.1}, 12.5, SCHEDULER),  # eight results in a message
+        ({"round_seconds": 5.0}, 6.0, WAITING),
+        ({"reply_seconds": 5.0}, 124 * (5.0 + 0.1) / 50, WAITING),  # fifty batches on their way
     ],
 )
 def test_what_keeps_a_stage_from_being_faster_is_named(rates, seconds, cause):
@@ -74,7 +86,7 @@ def test_reading_is_shared():
 )
 def test_more_workers_never_promise_more_than_they_are(seconds, tasks, sent, serial, workers):
     work = Work("", (Stage("tiles", seconds, tasks, result_bytes=sent), Stage("rest", serial)))
-    rates = structs.replace(Rates(), worker_seconds=1e-12)
+    rates = Rates()
     alone, together = elapsed(work, 1, rates), elapsed(work, workers, rates)
     assert together.seconds <= alone.seconds * (1 + 1e-9)
     assert work.seconds <= workers * together.seconds * (1 + 1e-9)
@@ -88,6 +100,11 @@ def test_processes_of_one_machine_share_its_cores():
     assert elapsed(Work("", (stage,)), 2, rates).seconds == pytest.approx(4.0)
     assert elapsed(Work("", (stage,)), 2, rates, cores=2).seconds == pytest.approx(6.0)
     assert elapsed(Work("", (stage,)), 1, rates, cores=2).seconds == pytest.approx(8.0)
+    busy = structs.replace(FREE, upkeep=0.25, background=0.4)
+    assert elapsed(Work("", (stage,)), 1, busy, cores=2).seconds == pytest.approx(8.0)
+    assert elapsed(Work("", (stage,)), 2, busy, cores=2).seconds == pytest.approx(10.0 / 1.6)
+    assert elapsed(Work("", (stage,)), 2, busy).seconds == pytest.approx(5.0)
+    assert elapsed(Work("", (stage,)), 2, busy).bottleneck == UPKEEP
 
 
 def test_forecasts_of_a_selection():
@@ -104,9 +121,10 @@ def test_forecasts_of_a_selection():
 
 
 def test_short_tasks_wait_for_messages_and_long_ones_do_not():
-    rates = structs.replace(FREE, round_seconds=0.01)
+    rates = structs.replace(FREE, round_seconds=0.01, reply_seconds=0.012)
     short, long = Stage("tiles", 0.028, tasks=28), Stage("tiles", 28.0, tasks=28)
-    assert on(1, short, rates=rates).seconds == pytest.approx(14 * 0.01)
-    assert on(2, short, rates=rates).seconds == pytest.approx(7 * 0.01)
+    # One batch is at work, for two milliseconds, while another is on its way.
+    assert on(1, short, rates=rates).seconds == pytest.approx(0.01 + 13 * 0.014 / 2)
+    assert on(2, short, rates=rates).seconds == pytest.approx(0.01 + 6 * 0.014 / 2)
     assert on(1, long, rates=rates).seconds == pytest.approx(28.01)
     assert on(1, short, rates=rates).bottleneck == WAITING
