@@ -47,7 +47,17 @@ def test_rows_are_prepared_as_far_as_memory_allows() -> None:
 
 @pytest.mark.parametrize("form", ["dense", "bits", "sparse"])
 @pytest.mark.parametrize(
-    "method", ["laplacian", "mlrelieff", "nrs-cost", "nrs-stream", "pmu", "spec"]
+    "method",
+    [
+        "laplacian",
+        "mlrelieff",
+        "nrs-cost",
+        "nrs-stream",
+        "ofs-a3m",
+        "pmu",
+        "relief-wrapper",
+        "spec",
+    ],
 )
 def test_results_are_the_same_to_the_last_bit(method: str, form: str) -> None:
     rng = np.random.default_rng(5)
@@ -61,4 +71,18 @@ def test_results_are_the_same_to_the_last_bit(method: str, form: str) -> None:
         with use_memory(limit), use_executor(InProcess(2)):
             fitted = mlfs.get_selector(method, tile=16).fit(rows, Y)
         found.append((fitted.order_.tolist(), fitted.scores_.tobytes()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("method", ["iblr", "mlknn"])
+def test_classifiers_say_the_same_to_the_last_bit(method: str, form: str) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.random((80, 9)) * (rng.random((80, 9)) < 0.5)
+    Y = (rng.random((80, 3)) < 0.4).astype(np.uint8)
+    rows = sp.csr_matrix(X) if form == "sparse" else X
+    found = []
+    for limit in (None, 2**14):
+        with use_memory(limit), use_executor(InProcess(2)):
+            found.append(mlfs.get_classifier(method).fit(rows, Y).predict_proba(rows).tobytes())
     assert found[0] == found[1]
