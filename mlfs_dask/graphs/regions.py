@@ -9,8 +9,10 @@
 
 Rows that are equal in all that is compared are one row: its labels are those that all of them
 carry, and it stands for as many of them as carry no others (no other one can be in a positive
-region). A block of rows is compared with all rows. Everything that comes back is a count or a set:
-the same on any blocks, workers and tiles.
+region). A block of rows is compared with all rows. Some rows take far longer than others, and those
+that do stand together: where violators are kept, rows are dealt out to the blocks one by one, so
+that workers end at the same time. Everything that comes back is a count or a set: the same on any
+blocks, workers and tiles.
 """
 
 from __future__ import annotations
