@@ -16,7 +16,6 @@ from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.neighbor_tasks import (
     Plan,
     Rows,
-    cell_strips,
     feature_parts,
     frozen,
     met_queries,
@@ -32,7 +31,7 @@ from mlfs_dask.graphs.neighbor_tasks import (
 from mlfs_dask.graphs.source import load_block
 from mlfs_dask.graphs.task_sizes import TRAINING_STRIP
 from mlfs_dask.kernels.bits import distances_packed
-from mlfs_dask.kernels.bounds import bounds_of
+from mlfs_dask.kernels.bounds import Strip, bounds_of
 from mlfs_dask.kernels.distances import Columns
 from mlfs_dask.kernels.meetings import distances_met
 from mlfs_dask.kernels.neighbors import Window, distance_buffer, nothing_found, search_dense
@@ -75,14 +74,16 @@ def fill_distances(totals: AnyArray, some: Block, plan: Plan, train: Rows) -> No
             _fill_streamed(totals, some, plan, (base, strip))
 
 
-def fill_bounds(totals: FloatArray, queries: Cells, plan: Plan, train: Rows) -> FloatArray:
+def fill_bounds(
+    totals: FloatArray, queries: Cells, cells: Cells, plan: Plan, train: Rows
+) -> FloatArray:
     """Lower bounds of the squared distances of some sparse rows to all training rows.
 
     Parameters
     ----------
     totals : ndarray of float64, shape (n_queries, >= n_train), changed
-    queries
-        From ``sparse_cells``.
+    queries, cells
+        From ``sparse_cells``; all training rows.
     plan, train
         How rows are compared; training rows.
 
@@ -93,8 +94,9 @@ def fill_bounds(totals: FloatArray, queries: Cells, plan: Plan, train: Rows) -> 
     """
     slack = np.zeros(len(queries.start) - 1)
     rule = sealed(sparse_rule(plan))
-    for strip in cell_strips(train, plan):
-        bounds_of(queries, strip, rule, totals, slack)
+    for base, postings in posting_strips(train, plan):
+        own = cells._replace(start=cells.start[base : base + postings.n_rows + 1])
+        bounds_of(queries, Strip(postings, own, base), rule, totals, slack)
     return slack
 
 

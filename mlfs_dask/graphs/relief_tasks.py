@@ -234,7 +234,8 @@ def _terms(
     codes = weighing.codes[own] if len(weighing.codes) else weighing.codes
     lists = ask(question, weighing.labels[own], codes, n)
     unsure = np.zeros(len(own), dtype=bool)
-    room = make_room(question.k, n, dtype)
+    n_pools = 0 if question.kind == SETS else len(weighing.members.start) - 1
+    room = make_room(question.k, n, dtype, n_pools)
     return find_terms(totals, weighing.members, lists, own, largest, room, unsure, doubt), unsure
 
 
@@ -242,9 +243,10 @@ def _bounded(totals: FloatArray, some: Block, plan: Plan, train: Rows, store: Ce
     """Lower bounds of distances, and what settles those that cannot decide."""
     rule = sealed(sparse_rule(plan))
     queries = sparse_cells(sp.csr_matrix(some), rule)
-    slack = fill_bounds(totals, queries, plan, train)
+    cells = sealed(store)
+    slack = fill_bounds(totals, queries, cells, plan, train)
     known = np.zeros(totals.shape[1], dtype=np.bool_)
-    return Doubt(slack, queries, sealed(store), rule, known)
+    return Doubt(slack, queries, cells, rule, known)
 
 
 def _add(terms: Terms, some: Block, plan: Plan, weighing: Weighing, sums: FloatArray) -> None:

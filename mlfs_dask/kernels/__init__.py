@@ -16,8 +16,8 @@ Spectral scores
 Neighbours
     `distances` of rows, of `bits`, of sparse rows by `postings`, by `meetings` or, where few must
     be known, by `bounds`; `duplicates` are equal rows. `neighbors` at several numbers of features,
-    `members` of overlapping classes and the `terms` they make. `mlknn` and `dmlknn` count labels of
-    neighbours; `hitmiss`, `gaps` and `cell_gaps` are those of Relief.
+    `members` of overlapping classes, their `pools` and the `terms` they make. `mlknn` and `dmlknn`
+    count labels of neighbours; `hitmiss`, `gaps` and `cell_gaps` are those of Relief.
 Rough sets and streams
     `separation` of two rows (in `planes`, by `holders`), `reach` of violators and their lists,
     `violators`; `indispensable` features; `summed` is the other reading. `gap_levels`,

@@ -118,7 +118,8 @@ def _meet(
             omitted = (0.0 - rule.shift[f]) / rule.span[f]
             twice = 2.0 * (own - omitted)
             for e in range(start[f], start[f + 1]):
-                changes[row[e]] -= twice * (value[e] - omitted)
+                # Unsigned: not looked at for being negative.
+                changes[np.uint64(row[e])] -= twice * (value[e] - omitted)
         else:
             for e in range(start[f], start[f + 1]):
                 both = squared_gap(own, value[e], how, bottom, top)
@@ -173,12 +174,6 @@ class Doubt(NamedTuple):
     rows: Cells
     rule: SparseRule
     known: AnyArray
-
-
-@inline
-def upper_bound(total: AnyArray, doubt: Doubt, query: int, j: int) -> Any:
-    """What the distance of a query and row j is at most."""
-    return total[j] if doubt.known[j] else total[j] + doubt.slack[query]
 
 
 @jit

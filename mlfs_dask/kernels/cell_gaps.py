@@ -211,7 +211,7 @@ def add_gaps_of_ones(
             weight = terms.weight[e]
             both = 0
             for p in range(rows.start[terms.row[e]], rows.start[terms.row[e] + 1]):
-                f = np.int64(rows.place[p])
+                f = np.uint64(rows.place[p])  # which is not looked at for being negative
                 total[f] += weight
                 shared[both] = cell[f]
                 both += int(cell[f] >= 0)
@@ -248,7 +248,7 @@ def _add_cells(
     total, cell, seen, touched = scratch.total, scratch.cell, scratch.seen, scratch.touched
     shared = 0
     for p in range(row[0], row[1]):
-        f = place[p]
+        f = np.uint64(place[p])  # which is not looked at for being negative
         c = cell[f]
         total[f] += weight * gap[p]
         both[0, shared], both[1, shared] = c, p

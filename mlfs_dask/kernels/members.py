@@ -39,6 +39,10 @@ class Members(NamedTuple):
     barred : ndarray of uint64, shape (n_barred, n_blocks)
         Sets of rows that can be taken away.
     n_rows : int
+    start_of_row : ndarray of int64, shape (n_rows + 1,)
+        Sets that hold row i, but for the one of all rows, are
+        ``set_of_row[start_of_row[i]:start_of_row[i + 1]]``.
+    set_of_row : ndarray of int32
     """
 
     start: IntArray
@@ -46,6 +50,8 @@ class Members(NamedTuple):
     word: Words
     barred: Words
     n_rows: int
+    start_of_row: IntArray
+    set_of_row: NDArray[np.int32]
 
 
 def label_members(Y: ByteArray) -> Members:
@@ -70,7 +76,10 @@ def label_members(Y: ByteArray) -> Members:
     start = np.searchsorted(which, np.arange(q + 2))
     barred = words.copy()
     barred[q] = 0
-    return Members(start, block, words[which, block], barred, n)
+    row, label = np.nonzero(Y)
+    start_of_row = np.searchsorted(row, np.arange(n + 1))
+    labels = label.astype(np.int32)
+    return Members(start, block, words[which, block], barred, n, start_of_row, labels)
 
 
 def set_members(codes: IntArray, n_sets: int) -> Members:
@@ -91,7 +100,8 @@ def set_members(codes: IntArray, n_sets: int) -> Members:
     word = np.bitwise_or.reduceat(bit, first) if n else bit
     start = np.searchsorted(codes[row[first]], np.arange(n_sets + 1))
     barred = np.zeros((1, max(1, -(-n // LANES))), dtype=np.uint64)
-    return Members(start, row[first] // LANES, word, barred, n)
+    start_of_row, code = np.arange(n + 1), codes.astype(np.int32)
+    return Members(start, row[first] // LANES, word, barred, n, start_of_row, code)
 
 
 @inline

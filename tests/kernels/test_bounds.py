@@ -69,8 +69,8 @@ def test_lists_are_those_of_all_pairs(case, k, own) -> None:
 
 
 @settings(max_examples=60)
-@given(sparse_rows(), st.integers(1, 4), st.integers(0, 10**6))
-def test_classes_are_settled_as_by_distances(case, k, seed) -> None:
+@given(sparse_rows(), st.integers(1, 4), st.integers(0, 10**6), st.sampled_from([0, 4]))
+def test_classes_are_settled_as_by_distances(case, k, seed, n_pools) -> None:
     X, rule = case
     n = len(X)
     postings, queries, cells = prepared(X, rule)
@@ -85,7 +85,7 @@ def test_classes_are_settled_as_by_distances(case, k, seed) -> None:
     Y = (np.random.default_rng(seed).random((n, 3)) < 0.5).astype(np.uint8)
     size = Y.sum(axis=0, dtype=np.int64)
     lists = ask(Question(JOINED, k, 0, 1, size, rows_apart(Y)), Y, np.zeros(0, np.int64), n)
-    members, own, room = label_members(Y), np.arange(n), make_room(k, n, np.float64)
+    members, own, room = label_members(Y), np.arange(n), make_room(k, n, np.float64, n_pools)
     doubt = Doubt(slack, cells, cells, rule, np.zeros(shape[1], dtype=bool))
     found, expected = (
         find_terms(each, members, lists, own, np.inf, room, np.zeros(n, dtype=bool), why)

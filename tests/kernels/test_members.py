@@ -116,8 +116,14 @@ def terms_by_hand(kind, D, Y, k):
 
 
 @pytest.mark.parametrize("kind", [ONE, PAIRS, JOINED, SETS])
-@given(seed=st.integers(0, 10**6), n=st.integers(2, 30), q=st.integers(1, 4), k=st.integers(1, 6))
-def test_terms_are_those_of_the_definitions(kind, seed, n, q, k):
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 30),
+    q=st.integers(1, 4),
+    k=st.integers(1, 6),
+    pooled=st.booleans(),
+)
+def test_terms_are_those_of_the_definitions(kind, seed, n, q, k, pooled):
     Y = labels_of(seed, n, q)
     k = min(k, n - 1)
     D = np.zeros((n, 64), dtype=np.float64)
@@ -130,7 +136,8 @@ def test_terms_are_those_of_the_definitions(kind, seed, n, q, k):
     question = Question(kind, k, 0, n_sums, size, apart)
     codes = sets.codes if kind == SETS else np.zeros(0, dtype=np.int64)
     lists = ask(question, Y, codes, n)
-    unsure, room = np.zeros(n, dtype=bool), make_room(k, n, np.float64)
+    n_pools = q + 1 if pooled and kind != SETS else 0
+    unsure, room = np.zeros(n, dtype=bool), make_room(k, n, np.float64, n_pools)
     terms = find_terms(D, members, lists, np.arange(n), np.inf, room, unsure, None)
     found = {}
     for t, query in enumerate(terms.query.tolist()):
