@@ -82,28 +82,55 @@ def column_scatter(
     if source.is_sparse:
         omitted = _omitted_weight(source, columns, weight, sums, executor)
     mean = columns.shift + (sums.first - omitted * columns.shift) / whole
-    scatter, lost = _about(mean, source, columns, weight, omitted, executor)
+    sums = _sums(source, columns, weight, mean, executor)
+    scatter, lost = _about(mean, sums, omitted, whole)
     again = np.flatnonzero(lost & (columns.span > 0))
     if len(again):
-        centre, heaviest = mean.copy(), np.array([np.argmax(weight)])
-        [centre[again]] = gather_rows(source, columns, heaviest, again, executor)
-        scatter[again] = _about(centre, source, columns, weight, omitted, executor)[0][again]
+        scatter[again] = scatter_about_heaviest(source, columns, again, weight, executor)
     scatter[columns.span == 0] = 0.0
     return Scatter(mean, scatter)
 
 
-def _about(
-    centre: FloatArray,
-    source: Source,
-    columns: Columns,
-    weight: FloatArray,
-    omitted: FloatArray,
-    executor: Executor,
-) -> tuple[FloatArray, BoolArray]:
-    """Scatter from deviations from a centre near the mean, and where that lost its digits."""
+def scatter_about_heaviest(
+    source: Source, columns: Columns, which: IntArray, weight: FloatArray, executor: Executor
+) -> FloatArray:
+    """Scatter of some columns about their weighted means, by deviations from the heaviest row.
+
+    Parameters
+    ----------
+    source, columns
+        Rows and the columns made of them.
+    which : ndarray of int64
+        Columns.
+    weight : ndarray of float64, shape (n_samples,)
+        At least 0, not all 0.
+    executor
+        Where to run.
+
+    Returns
+    -------
+    ndarray of float64, shape (len(which),)
+
+    Notes
+    -----
+    A difference is taken, which loses a factor of ``sum(weight) / max(weight)`` at most, and none
+    where the column is equal on all heavy rows. One pass over all columns.
+    """
+    centre, heaviest = columns.shift.copy(), np.array([np.argmax(weight)])
+    [centre[which]] = gather_rows(source, columns, heaviest, which, executor)
     sums = _sums(source, columns, weight, centre, executor)
+    omitted = np.zeros(columns.n_columns)
+    if source.is_sparse:
+        omitted = _omitted_weight(source, columns, weight, sums, executor)
+    return _about(centre, sums, omitted, float(np.sum(weight)))[0][which]
+
+
+def _about(
+    centre: FloatArray, sums: Deviations, omitted: FloatArray, whole: float
+) -> tuple[FloatArray, BoolArray]:
+    """Scatter from deviations from a centre, and where that lost its digits."""
     rest, square = sums.first - omitted * centre, sums.second + omitted * centre * centre
-    scatter = np.maximum(square - rest * rest / float(np.sum(weight)), 0.0)
+    scatter = np.maximum(square - rest * rest / whole, 0.0)
     return scatter, scatter < _LOST * square
 
 

@@ -123,45 +123,6 @@ def sides_of_labels(Y: ByteArray) -> tuple[IntArray, IntArray]:
     return counts, np.where(counts > 0, first, 0).astype(np.int64)
 
 
-def weighted_scatter(
-    source: Source, columns: Columns, which: IntArray, weight: FloatArray, executor: Executor
-) -> FloatArray:
-    """Scatter of some columns about their weighted means, shifted by the first row's values.
-
-    Parameters
-    ----------
-    source, columns
-        Rows and the columns made of them.
-    which : ndarray of int64
-        Columns.
-    weight : ndarray of float64, shape (n_samples,)
-        Degrees.
-    executor
-        Where to run.
-
-    Notes
-    -----
-    With a shift that occurs among the values the difference loses a factor of
-    ``sum(weight) / weight[0]`` at most.
-    """
-    base = gather_rows(source, columns, np.zeros(1, dtype=np.int64), which, executor)[0]
-    total, square = np.zeros(len(which)), np.zeros(len(which))
-    for a, b in executor.map(_weigh_tile, tile_tasks(source, weight), columns, which, base):
-        total += a
-        square += b
-    return np.maximum(square - total * total / float(np.sum(weight)), 0.0)
-
-
-def _weigh_tile(
-    task: TileTask, columns: Columns, which: IntArray, base: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    [block] = task.load()
-    [[weight]] = task.rows
-    g = columns.dense(block, which) - base
-    weighted = weight[:, None] * g
-    return weighted.sum(axis=0), (weighted * g).sum(axis=0)
-
-
 def _runs(which: IntArray, n_groups: int) -> list[IntArray]:
     width = max(1, SUMS_BYTES // (32 * max(n_groups, 1)))
     return [which[lo : lo + width] for lo in range(0, len(which), width)]

@@ -18,13 +18,14 @@ import numpy as np
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.graphs.affinity import Affinity, LabelAffinity
 from mlfs_dask.graphs.columns import Columns
+from mlfs_dask.graphs.deviations import scatter_about_heaviest
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.labelsets import collapsed_terms, set_degrees
 from mlfs_dask.graphs.laplacian import LaplacianTerms
 from mlfs_dask.graphs.lowrank import lowrank_terms, matching_degrees
 from mlfs_dask.graphs.pairs import pair_terms, row_pair_scatter
 from mlfs_dask.graphs.plan import Road
-from mlfs_dask.graphs.scatter import label_scatter, set_scatter, weighted_scatter
+from mlfs_dask.graphs.scatter import label_scatter, set_scatter
 from mlfs_dask.graphs.source import Source
 
 
@@ -92,5 +93,5 @@ def spectral_terms(
     if len(which) == 0:
         return SpectralTerms(terms, degrees, flagged)
     lff = again(which)
-    scatter = weighted_scatter(source, columns, which, degrees, executor)
+    scatter = scatter_about_heaviest(source, columns, which, degrees, executor)
     return SpectralTerms(terms.replaced(flagged, lff, scatter), degrees, flagged)

@@ -44,7 +44,7 @@ def compare_runs(runs: Sequence[Run], chosen: dict[str, Any]) -> dict[str, Any]:
     """
     evaluation, names = merged_evaluation(runs)
     compare = _settings(runs[0], names, chosen)
-    _check(compare, names, evaluation, runs)
+    _check(compare, names, evaluation)
     return {
         "runs": [run.id for run in runs],
         "compare": msgspec.to_builtins(compare),
@@ -148,9 +148,7 @@ def _settings(first: Run, names: Names, chosen: dict[str, Any]) -> Compare:
     return compare
 
 
-def _check(
-    compare: Compare, names: Names, evaluation: NDArray[np.void], runs: Sequence[Run]
-) -> None:
+def _check(compare: Compare, names: Names, evaluation: NDArray[np.void]) -> None:
     """Refuse what would only give empty tables."""
     wrong = post_hoc_problem(compare.test, compare.post_hoc or "", compare.control)
     if wrong is not None:

@@ -151,7 +151,7 @@ def run_task(
         if should_stop():
             return
         if any(needed.id not in selected for needed in unit.needs):
-            yield _outcome(unit, 0.0, failure=_not_selected(unit))
+            yield _outcome(unit, 0.0, failure=_not_selected())
             continue
         recorder = UnitRecorder(unit.id, task.decided.get(unit.id, ()), tell, should_stop)
         started = time.perf_counter()
@@ -250,7 +250,7 @@ def _outcome(
     )
 
 
-def _not_selected(unit: Unit) -> Failure:
+def _not_selected() -> Failure:
     return Failure(
         error="NotRun",
         message="not run, since its selection failed",

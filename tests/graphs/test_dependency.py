@@ -17,7 +17,6 @@ from reference import stream as plain
 from reference.executors import Shuffled
 
 TWO = 2 ** np.arange(9)
-HOW = {"hard": "hard", "soft": "soft", "classes": "soft"}
 
 
 @st.composite
