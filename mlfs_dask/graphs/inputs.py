@@ -54,7 +54,7 @@ def as_labels(Y: Any, n_samples: int) -> ByteArray:
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
         raise InputError(
-            f"Y holds {array[row, column]!r} in row {row}, label {column}; expected 0 or 1",
+            f"Y holds {array[row, column].item()!r} in row {row}, label {column}; expected 0 or 1",
             hint="Encode each label as its own 0/1 column (sklearn.preprocessing."
             "MultiLabelBinarizer does).",
         )

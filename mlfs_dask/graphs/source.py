@@ -15,6 +15,7 @@ depend on chunks, workers or on what runs where.
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import replace
 from typing import Any, Self
 
@@ -324,6 +325,13 @@ def _checked_costs(costs: Any, n_features: int) -> FloatArray:
     checked = feature_vector(costs, "feature_cost", n_features, np.float64)
     if not np.all(checked >= 0):
         raise InputError("feature_cost holds values that are negative or not a number")
+    try:
+        math.fsum(checked)
+    except OverflowError as error:
+        raise InputError(
+            "feature_cost adds up to more than 1.8e308, the largest number there is",
+            hint="Give costs in a larger unit.",
+        ) from error
     return checked
 
 

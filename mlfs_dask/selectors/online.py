@@ -234,7 +234,13 @@ class OnlineSelector(BaseSelector):
         source = as_source(
             X, Y, feature_kind=feature_kind, feature_cost=feature_cost, tile=self.tile
         )
-        if source.Y is None and stream is not None and len(stream.Y) == source.n_samples:
+        if source.Y is None and stream is not None:
+            if len(stream.Y) != source.n_samples:
+                raise InputError(
+                    f"X has {source.n_samples} rows, the blocks before have {len(stream.Y)}; "
+                    "expected the same rows in the same order",
+                    hint="Call fit to begin anew.",
+                )
             source = source.with_labels(stream.Y)
         source = self._check_labels(source)
         if stream is None:

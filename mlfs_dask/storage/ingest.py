@@ -229,6 +229,6 @@ def check_destination(dest: Place, *, overwrite: bool) -> None:
     if not overwrite:
         raise StoreError(
             f"{dest} exists already",
-            hint="Give --force to replace it, or another name with --name.",
+            hint="Give --force to replace it, or another name for the store.",
             path=str(dest),
         )

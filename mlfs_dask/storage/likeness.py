@@ -154,8 +154,11 @@ def _frequencies(path: Path, seen: IntArray, n_samples: int) -> IntArray:
         raise _unfit(
             path, f"has no {FREQUENCIES}", f"{FREQUENCIES}, the document frequency of every word"
         )
-    frequencies = value.ravel().astype(np.int64)
-    if (frequencies != value.ravel()).any() or frequencies.min() < 0:
+    given = value.ravel()
+    # Only then: what has no whole number of 64 bits can't be compared with one.
+    whole = np.isfinite(given).all() and given.min() >= 0 and given.max() < 2**53
+    frequencies = given.astype(np.int64) if whole else np.zeros(0, dtype=np.int64)
+    if not np.array_equal(frequencies, given):
         raise _unfit(path, f"{FREQUENCIES} holds other values than counts", "whole numbers >= 0")
     if frequencies.max() > n_samples:
         most = int(frequencies.max())

@@ -154,7 +154,8 @@ def test_labels_of_any_container(Y):
 @pytest.mark.parametrize(
     ("Y", "told"),
     [
-        ([[0, 1], [2, 0]], "row 1, label 0"),
+        ([[0, 1], [2, 0]], "Y holds 2 in row 1, label 0"),
+        (np.array([[0, 1], [2, 0]]), "Y holds 2 in row 1, label 0"),
         ([[0, 1], [np.nan, 0]], "row 1, label 0"),
         ([[0, 1], [1]], "matrix of 0 and 1"),
         ([[0, 1]], "X has 2 rows, Y has 1"),

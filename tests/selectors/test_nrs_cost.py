@@ -305,3 +305,5 @@ def test_costs_that_are_needed_or_no_numbers():
         NRSCost(budget=5).fit(EXAMPLE_X, EXAMPLE_Y)
     with pytest.raises(InputError, match="feature_cost holds values that are not finite"):
         NRSCost().fit(EXAMPLE_X, EXAMPLE_Y, feature_cost=[1, 2, 3, 4, np.inf])
+    with pytest.raises(InputError, match=r"feature_cost adds up to more than 1\.8e308"):
+        NRSCost().fit(EXAMPLE_X, EXAMPLE_Y, feature_cost=[1e308] * 5)

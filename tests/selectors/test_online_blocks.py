@@ -126,7 +126,7 @@ def test_blocks_that_do_not_fit():
     parts = NRSStream().partial_fit(X[:, :2], Y)
     before = parts.selection_record()
     for block, labels, words in (
-        (X[:-1, 2:], None, "requires y"),
+        (X[:-1, 2:], None, "X has 69 rows, the blocks before have 70"),
         (X[:-1, 2:], Y[:-1], "Y differs from the labels of the first block"),
         (X[:, 2:], 1 - Y, "Y differs"),
         (X[:, 2:], Y[:-1], "X has 70 rows, Y has 69"),
