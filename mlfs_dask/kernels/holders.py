@@ -197,11 +197,15 @@ def _separates_all(
 ) -> bool:
     """Whether one feature separates row i from those of some rows that are violators in reach."""
     own, other = panel.own, panel.other
+    # Two cells that are not 0 are apart only where their values are kept.
+    valued = own.head.some.shape[1] + own.tail.some.shape[1] > 0
     for p in range(len(rows)):
         j = rows[p]
-        if separators(own, i, other, j, w, bit):
+        if not violates(own.labels, i, other.labels, j):
             continue
-        if violates(own.labels, i, other.labels, j) and not is_separated(own, i, other, j, chosen):
+        if valued and separators(own, i, other, j, w, bit):
+            continue
+        if not is_separated(own, i, other, j, chosen):
             own_counts[1] += p + 1
             return False
     own_counts[1] += len(rows)
