@@ -124,3 +124,13 @@ def passes(
 def summary(s: Shape) -> Stage:
     """Extremes, sums and kinds of all columns: what every selector begins with."""
     return passes(s, "columns", 4.0 if s.sparse else 0.3, result=56.0 * s.d, first=True)
+
+
+def prepared(s: Shape) -> Stage:
+    """Rows brought to the form in which they are compared."""
+    return passes(s, "preparing", 20.0 if s.sparse else 4.0)
+
+
+def blocks(s: Shape) -> float:
+    """Tasks of a search among all rows."""
+    return max(8.0, s.n / 1024)

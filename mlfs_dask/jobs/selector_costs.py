@@ -18,7 +18,8 @@ from mlfs_dask.graphs.task_sizes import (
     WHOLE_PROBLEM,
     blocks_of_task,
 )
-from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
+from mlfs_dask.jobs.rough_set_costs import guess_choices, rough_set
+from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, blocks, passes, prepared, summary
 from mlfs_dask.jobs.stream_costs import guess, stream
 from mlfs_dask.jobs.workload import Stage, Work
 
@@ -254,21 +255,11 @@ def spec_wrapper(s: Shape, params: Params) -> Work:
     return Work("spec-wrapper", (summary(s), sums, _added(s, result), scores))
 
 
-def _blocks(s: Shape) -> float:
-    """Tasks of a search among all rows."""
-    return max(8.0, s.n / 1024)
-
-
 def nearest(s: Shape, queries: float, points: float = 1.0, k: float = 10.0) -> Stage:
     """Nearest rows of some rows, at each point of a curve."""
     pairs = s.n * queries
     ns = distances(s, {}) + 0.15 * points
-    return Stage("distances", pairs * ns * NS, _blocks(s), 16.0 * k * points * queries)
-
-
-def prepared(s: Shape) -> Stage:
-    """Rows brought to the form in which they are compared."""
-    return passes(s, "preparing", 20.0 if s.sparse else 4.0)
+    return Stage("distances", pairs * ns * NS, blocks(s), 16.0 * k * points * queries)
 
 
 def laplacian(s: Shape, params: Params) -> Work:
@@ -291,10 +282,10 @@ def relief(s: Shape, params: Params) -> Work:
     pairs = s.n * s.n * distances(s, params)
     sums = 16.0 * s.d * _problems(s, params)
     stage = Stage(
-        "neighbours", (pairs + looks + gaps) * NS, _blocks(s), _blocks(s) * min(sums, 64 * MIB)
+        "neighbours", (pairs + looks + gaps) * NS, blocks(s), blocks(s) * min(sums, 64 * MIB)
     )
     road = f"relief of {s.compared_by}"
-    added = Stage("adding up", 0.6 * _blocks(s) * sums * NS)
+    added = Stage("adding up", 0.6 * blocks(s) * sums * NS)
     return Work(road, (summary(s), prepared(s), stage, added))
 
 
@@ -318,32 +309,6 @@ def _problems(s: Shape, params: Params) -> float:
     if "order" not in params:
         return 1.0
     return s.q * (s.q - 1) / 2 if params.get("order") == 2 else float(s.q)
-
-
-def rough_set(s: Shape, params: Params) -> Work:
-    """Looks at pairs that features of few rows leave, then one at each row for each choice.
-
-    Sums of differences look at all features of all pairs.
-    """
-    pairs, words = float(s.n) * s.n, s.d / 64 + 1
-    if params.get("aggregate") == "sum":
-        stages = [Stage("pairs of rows", pairs * s.d**2 * NS, s.tiles)]
-    else:
-        chosen = min(s.d, params.get("max_features") or 8.0 * math.log2(s.n + 1))
-        of_a_pair, of_a_word = (3.0 if s.sparse else 15.0, 27.0) if s.bits else (30.0, 14.0)
-        each = _blocks(s)
-        stages = [
-            Stage("pairs of rows", pairs * of_a_pair * NS, each),
-            Stage(
-                "choices",
-                chosen * s.n * words * of_a_word * NS,
-                tasks=chosen * each,
-                result_bytes=chosen * each * 2.0 * s.d,  # counts of less than 65,536 rows
-                rounds=chosen,
-            ),
-        ]
-    road = "rough sets of bits" if s.bits else "rough sets"
-    return Work(road, (summary(s), passes(s, "spread", 6.0), prepared(s), *stages))
 
 
 def genetic(s: Shape, params: Params) -> Work:
@@ -386,6 +351,7 @@ COSTS: Final[Mapping[str, Cost]] = {
 }
 
 GUESSES: Final[Mapping[str, Callable[[Shape, Params], str]]] = {
+    "nrs-cost": guess_choices,
     "nrs-stream": guess,
     "ofs-a3m": guess,
 }

@@ -276,6 +276,11 @@ def prepared(s: Shape, share: float) -> float:
     return s.n * each if s.n * each <= 256 * MIB * share else 0.0
 
 
+def anew(s: Shape) -> float:
+    """Rows that are not kept while a task prepares them: its own, and a strip of others."""
+    return 2.0 * min(PART_BYTES, 8.0 * min(s.n, TRAINING_STRIP) * s.d) + tile_in_hand(s)
+
+
 def search(s: Shape, share: float, k: float, points: float = 1.0) -> Room:
     """Rows prepared, distances of a block of queries, their lists."""
     held = prepared(s, share)
@@ -286,7 +291,7 @@ def search(s: Shape, share: float, k: float, points: float = 1.0) -> Room:
     streamed = 0.0
     if not held:
         totals = queries * width
-        streamed = 2.0 * min(PART_BYTES, 8.0 * min(s.n, TRAINING_STRIP) * s.d) + tile_in_hand(s)
+        streamed = anew(s)
     return Room(held=held, task=totals + streamed + 2 * lists, result=lists)
 
 
@@ -313,7 +318,10 @@ def relief(s: Shape, params: Params, share: float) -> Room:
     lists = 2.0 * s.q if "order" in params else 2 * s.carried * s.q
     per_row = s.n * item + lists * 64 + lists * k * 16
     task = min(64.0 * MIB, min(s.n, 1024) * per_row)
-    held = 2 * prepared(s, share) + 1.5 * second + 8.0 * problems * s.d + sums
+    kept = prepared(s, share)
+    if not (kept and second):
+        task += anew(s)
+    held = 2 * kept + 1.5 * second + 8.0 * problems * s.d + sums
     return columns(s, params, share) | Room(held, task + sums, sums) | _rankings(s, problems)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mlfs_dask import registry
 from mlfs_dask.jobs.calibrate import CASES, cost_of, planted
+from mlfs_dask.jobs.classifier_costs import curve, room
 from mlfs_dask.jobs.options import full_params
 from mlfs_dask.jobs.row_shape import Shape
 from mlfs_dask.jobs.selector_costs import COSTS, GUESSES
@@ -146,6 +147,9 @@ def test_what_a_stream_rests_on_is_said():
     few, values = params("nrs-stream", max_features=20), replace(TEXT, bits=False)
     assert "20 of 60 features join" in GUESSES["nrs-stream"](TEXT, few)
     assert "an upper bound" in GUESSES["nrs-stream"](values, few)
+    assert "20 features are chosen" in GUESSES["nrs-cost"](
+        TEXT, params("nrs-cost", max_features=20)
+    )
 
 
 def test_choices_of_rough_sets_count():
@@ -170,3 +174,37 @@ def test_a_stream_that_ends_with_enough_members_takes_less():
 
     assert seconds(max_features=50) < seconds(max_features=200) < seconds() / 10
     assert seconds(max_features=TEXT.d) == seconds()
+
+
+def test_times_of_neighbours_follow_what_is_asked_of_them():
+    def seconds(method, shape=DENSE, **given):
+        given = full_params("classifiers", method, given)
+        return curve(method, given, shape, 2000, (100, 300)).seconds
+
+    assert seconds("brknn") < 0.2 * seconds("mlknn")  # training rows have no neighbours there
+    assert seconds("dmlknn") > seconds("mlknn") < seconds("iblr")
+    many = replace(DENSE, q=300)
+    assert seconds("iblr", many) > 50 * seconds("iblr")
+    assert seconds("iblr", plus=True) > seconds("iblr")
+    assert seconds("br", replace(SPARSE, q=10), base="tree") < seconds(
+        "br", replace(SPARSE, q=10, sparse=False, per_row=5000), base="tree"
+    )
+
+
+def test_models_hold_copies_of_rows_and_of_their_classes():
+    def task(method, shape=DENSE, **given):
+        given = full_params("classifiers", method, given)
+        return room(method, given, shape, 2000, (300,), 1.0).task
+
+    assert task("br", base="c45") > 3 * 8 * DENSE.n * DENSE.d
+    text = replace(SPARSE, bits=True, item_bytes=5)
+    assert task("br", text, base="naive-bayes") > task("br", text, base="tree")
+    assert task("lp", base="tree") > task("br", base="tree")
+
+
+def test_rankings_of_problems_count_as_numbers_that_are_kept():
+    few, many = (
+        MEMORY["spec-wrapper"](replace(TEXT, q=q), params("spec-wrapper", order=1), 1.0).held
+        for q in (22, 220)
+    )
+    assert many > few + 100 * 198 * TEXT.d
