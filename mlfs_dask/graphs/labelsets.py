@@ -46,6 +46,7 @@ from mlfs_dask.kernels.spectral import (
 from mlfs_dask.kernels.spectrum import NOISE
 
 SET_TILE = 2048
+_EDGE = 256  # of the blocks on the diagonal of symmetric products
 
 
 class SetDegrees(NamedTuple):
@@ -237,8 +238,21 @@ def _forms_of_block(
         if sparse_form_work(mine, theirs) * PRODUCT_SPEED < W.size * COLUMN_BLOCK:
             return sparse_forms(mine, theirs, W)
     a = _padded(sums, left, start, stop, len(W))
-    b = a if left == right else _padded(sums, right, start, stop, len(W))
-    return column_dots(a, W @ b)[: stop - start]
+    if left == right:
+        return _symmetric_forms(a, W)[: stop - start]
+    return column_dots(a, W @ _padded(sums, right, start, stop, len(W)))[: stop - start]
+
+
+def _symmetric_forms(a: FloatArray, W: FloatArray) -> FloatArray:
+    """``a'Wa`` of every column; what is right of the diagonal blocks counts twice."""
+    out = np.zeros(a.shape[1])
+    for lo in range(0, len(W), _EDGE):
+        own = a[lo : lo + _EDGE]
+        hi = lo + len(own)
+        out += column_dots(own, W[lo:hi, lo:hi] @ own)
+        if hi < len(W):
+            out += 2.0 * column_dots(own, W[lo:hi, hi:] @ a[hi:])
+    return out
 
 
 def _own_forms(

@@ -15,6 +15,8 @@ from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, SUMS_BYTES
 from mlfs_dask.kernels.labelsets import LabelSets
 
+_SCATTERED = 10.0  # additions of dense rows that take as long as one of a stored cell of CSR rows
+
 Road: TypeAlias = Literal["collapsed", "lowrank", "pairs"]
 
 _DESCRIPTION: dict[Road, str] = {
@@ -77,13 +79,14 @@ def plan_road(
     """
     if n_cells is None:
         n_cells = source.n_samples * source.n_features / (20 if source.is_sparse else 1)
+    cell = n_cells * (_SCATTERED if source.is_sparse else 1.0)
     n_sets = sets.n_sets
     pair_cost = float(source.n_features if by_features else 1 + len(sets.words))
     cardinality = float((sets.sizes * sets.counts).sum()) / max(source.n_samples, 1)
     cost: dict[Road, float] = {
-        "collapsed": _collapsed_cost(source, n_cells, n_sets, pair_cost),
-        "lowrank": (5.0 + cardinality) * n_cells,
-        "pairs": _pairs_cost(source, n_cells, pair_cost),
+        "collapsed": _collapsed_cost(source, 4.0 * cell, n_sets, pair_cost),
+        "lowrank": (5.0 + cardinality) * cell,
+        "pairs": _pairs_cost(source, 4.0 * cell, pair_cost),
     }
     road = min(allowed, key=lambda r: cost[r])
     if wanted == "auto":
@@ -102,19 +105,19 @@ def _blocks(n_features: int) -> int:
     return max(1, -(-n_features // COLUMN_BLOCK))
 
 
-def _collapsed_cost(source: Source, n_cells: float, n_sets: int, pair_cost: float) -> float:
+def _collapsed_cost(source: Source, sums: float, n_sets: int, pair_cost: float) -> float:
     n_tiles = -(-n_sets // SET_TILE)
     size = float(min(SET_TILE, n_sets))
     pairs = n_tiles * (n_tiles + 1) / 2
     products = pairs * size * size * _blocks(source.n_features) * COLUMN_BLOCK / PRODUCT_SPEED
-    return 4.0 * n_cells + 2.0 * n_sets * n_sets * pair_cost + products
+    return sums + 2.0 * n_sets * n_sets * pair_cost + products
 
 
-def _pairs_cost(source: Source, n_cells: float, pair_cost: float) -> float:
+def _pairs_cost(source: Source, sums: float, pair_cost: float) -> float:
     rows = np.diff(source.offsets).astype(np.float64)
     pairs = float(rows.sum() ** 2 + (rows**2).sum()) / 2
     products = pairs * _blocks(source.n_features) * COLUMN_BLOCK / PRODUCT_SPEED
-    return 4.0 * n_cells + pairs * pair_cost + products
+    return sums + pairs * pair_cost + products
 
 
 def _tasks(source: Source, road: Road, n_sets: int) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.spectral import spectral_terms
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.greedy import first_at_most, key_cell_top, trace_ratio_increments
-from mlfs_dask.kernels.labelsets import find_label_sets
+from mlfs_dask.kernels.labelsets import LabelSets, find_label_sets
 from mlfs_dask.kernels.similarity import similarity_rule
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 from mlfs_dask.selectors.engine import Choice, Request, Step, drive
@@ -241,24 +241,28 @@ class MLLAP(BaseSelector):
         n_cells
             Stored values of X; default: all cells, a twentieth of them for CSR.
         """
+        return self._plan(source, find_label_sets(labels_of(source)), n_cells)
+
+    def _plan(self, source: Source, sets: LabelSets, n_cells: float | None) -> RoadPlan:
         return plan_road(
             source,
             n_cells=n_cells,
             allowed=("lowrank", "collapsed", "pairs"),
             wanted=self.road,
-            sets=find_label_sets(labels_of(source)),
+            sets=sets,
         )
 
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:
         self.higher_is_better_ = False
-        self.plan_ = self.plan(source, n_cells=summary.n_cells)
+        Y = labels_of(source)
+        sets = find_label_sets(Y)
+        self.plan_ = self._plan(source, sets, summary.n_cells)
         self.road_ = self.plan_.road
         if self.distance == "euclidean":
             check_euclidean_cost(source.n_samples, source.n_features, self._limit(source))
         columns = make_columns(source, summary, executor)
-        Y = labels_of(source)
         rule = similarity_rule("matching", Y.shape[1])
-        affinity = LabelAffinity(find_label_sets(Y), rule)
+        affinity = LabelAffinity(sets, rule)
         spectral = spectral_terms(source, columns, affinity, self.road_, executor)
         span = np.where(summary.constant[columns.feature], 1.0, columns.span)
         scale = span if self.normalize == "minmax" else np.ones(columns.n_columns)

@@ -30,7 +30,7 @@ from mlfs_dask.graphs.spectral import spectral_terms
 from mlfs_dask.graphs.spectrum import leading_sums
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.distances import DistanceRule, Known, distance_rule
-from mlfs_dask.kernels.labelsets import find_label_sets
+from mlfs_dask.kernels.labelsets import LabelSets, find_label_sets
 from mlfs_dask.kernels.similarity import similarity_rule
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 
@@ -170,21 +170,25 @@ class SPEC(BaseSelector):
         n_cells
             Stored values of X; default: all cells, a twentieth of them for CSR.
         """
+        return self._plan(source, find_label_sets(labels_of(source)), n_cells)
+
+    def _plan(self, source: Source, sets: LabelSets, n_cells: float | None) -> RoadPlan:
         by_features = self.similarity == "rbf-features"
         return plan_road(
             source,
             n_cells=n_cells,
             allowed=("pairs",) if by_features else ("collapsed", "pairs"),
             wanted=self.road,
-            sets=find_label_sets(labels_of(source)),
+            sets=sets,
             by_features=by_features,
         )
 
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:
-        self.plan_ = self.plan(source, n_cells=summary.n_cells)
+        sets = find_label_sets(labels_of(source))
+        self.plan_ = self._plan(source, sets, summary.n_cells)
         self.road_ = self.plan_.road
         columns = make_columns(source, summary, executor)
-        affinity = self._affinity(source, summary, executor)
+        affinity = self._affinity(source, summary, sets, executor)
         spectral = spectral_terms(source, columns, affinity, self.road_, executor)
         terms = spectral.terms
         dff, scatter = columns.by_feature(terms.dff), columns.by_feature(terms.scatter)
@@ -202,9 +206,9 @@ class SPEC(BaseSelector):
         scores = _quotients(top, bottom, summary.constant, -np.inf if higher else np.inf)
         self._keep_ranking(scores, summary.constant, higher_is_better=higher)
 
-    def _affinity(self, source: Source, summary: ColumnSummary, executor: Executor) -> Affinity:
-        Y = labels_of(source)
-        sets = find_label_sets(Y)
+    def _affinity(
+        self, source: Source, summary: ColumnSummary, sets: LabelSets, executor: Executor
+    ) -> Affinity:
         self.n_label_sets_ = sets.n_sets
         self.bandwidth_: float | None = None
         if self.similarity == "rbf-features":
@@ -219,7 +223,9 @@ class SPEC(BaseSelector):
         if self.similarity == "rbf-labels":
             given = 1.0 if self.bandwidth is None else self.bandwidth
             self.bandwidth_ = (
-                label_bandwidth(Y, self.random_state) if given == "median" else float(given)
+                label_bandwidth(labels_of(source), self.random_state)
+                if given == "median"
+                else float(given)
             )
         return LabelAffinity(
             sets,

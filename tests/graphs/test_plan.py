@@ -52,8 +52,8 @@ def test_the_plan_before_and_in_the_fit_is_one():
 def test_sparse_data_are_planned_by_their_cells():
     Y = np.eye(50, dtype=np.uint8)
     source = as_source(sp.random(50, 400, density=0.01, random_state=0, format="csr"), Y)
-    assert MLLAP().plan(source).operations["lowrank"] == 6.0 * 50 * 400 / 20
-    assert MLLAP().fit(source).plan_.operations["lowrank"] == 6.0 * 200
+    assert MLLAP().plan(source).operations["lowrank"] == 10.0 * 6.0 * 50 * 400 / 20
+    assert MLLAP().fit(source).plan_.operations["lowrank"] == 10.0 * 6.0 * 200
 
 
 @pytest.mark.parametrize("n_tiles", [0, 1, 2, 7])
