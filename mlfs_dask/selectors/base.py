@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +28,7 @@ from mlfs_dask.graphs.statistics import (
 )
 from mlfs_dask.kernels.ranking import chosen_first, rank_order, ranks_of
 from mlfs_dask.kernels.shares import count_of_share
-from mlfs_dask.selectors.engine import Choice, finite_or_none
+from mlfs_dask.selectors.engine import Choice, Engine, Request, drive, finite_or_none
 
 
 class BaseSelector(SelectorMixin, BaseEstimator):
@@ -136,6 +136,16 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         self.scores_[chosen] = [choice.score for choice in choices]
         self.order_ = chosen_first(chosen, constant)
         self.path_ = [choice.record() for choice in choices]
+
+    def _keep_driven(
+        self, engine: Engine[Any], fulfil: Callable[[Request], Any], constant: BoolArray
+    ) -> None:
+        """Drive an engine to its end and keep its choices; ``stop_`` says what ended it."""
+        choices: list[Choice] = []
+        for step in drive(engine, fulfil):
+            choices.extend(step.decided)
+            self.stop_ = step.stop or ""
+        self._keep_choices(choices, constant)
 
     def _own_size(self) -> int:
         """Features to keep where no number was asked for; a subset method's own number."""

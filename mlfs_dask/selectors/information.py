@@ -26,7 +26,7 @@ from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.ranking import argbest
 from mlfs_dask.selectors.base import BaseSelector, labels_of
-from mlfs_dask.selectors.engine import Choice, Request, Step, drive
+from mlfs_dask.selectors.engine import Choice, Request, Step
 
 _NEGLIGIBLE = 1e-12
 
@@ -204,8 +204,4 @@ class InformationSelector(BaseSelector):
 
         limit = self._count_to_keep(source.n_features)
         engine = InformationEngine(summary.constant, limit, self._average)
-        choices: list[Choice] = []
-        for step in drive(engine, fulfil):
-            choices.extend(step.decided)
-            self.stop_ = step.stop or ""
-        self._keep_choices(choices, summary.constant)
+        self._keep_driven(engine, fulfil, summary.constant)

@@ -32,7 +32,7 @@ from mlfs_dask.kernels.greedy import first_at_most, key_cell_top, trace_ratio_in
 from mlfs_dask.kernels.labelsets import LabelSets, find_label_sets
 from mlfs_dask.kernels.similarity import similarity_rule
 from mlfs_dask.selectors.base import BaseSelector, labels_of
-from mlfs_dask.selectors.engine import Choice, Request, Step, drive
+from mlfs_dask.selectors.engine import Choice, Request, Step
 from mlfs_dask.selectors.euclidean import EuclideanEngine
 
 # Choices made between two looks at the outside.
@@ -281,11 +281,7 @@ class MLLAP(BaseSelector):
             engine = TraceRatioEngine(source.n_features, summary.constant)
         else:
             engine = EuclideanEngine(summary.constant, self._limit(source))
-        choices: list[Choice] = []
-        for step in drive(engine, fulfil):
-            choices.extend(step.decided)
-            self.stop_ = step.stop or ""
-        self._keep_choices(choices, summary.constant)
+        self._keep_driven(engine, fulfil, summary.constant)
 
     def _limit(self, source: Source) -> int:
         return self._count_to_keep(source.n_features)

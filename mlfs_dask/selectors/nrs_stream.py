@@ -91,12 +91,7 @@ class StreamEngine(OnlineEngine):
             elif not state.members:
                 choice, state = self._first(state, known)
             elif gain := significance(known.joined, state.dependency):
-                if gain > 0:
-                    reason = f"accepted: significance {gain:+.3g}"
-                    choice, state = self._accept(state, known, reason, gain)
-                else:
-                    reason = f"discarded: significance {gain:+.3g}"
-                    choice, state = self._discard(state, known, reason, gain)
+                choice, state = self._by_significance(state, known, gain)
             else:
                 threshold = self._threshold(state)
                 if key(known.alone) >= key(threshold):

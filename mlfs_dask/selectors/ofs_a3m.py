@@ -78,12 +78,7 @@ class A3MEngine(OnlineEngine):
                 gain = significance(known.joined, state.dependency)
                 if gain == 0:
                     return self._try_without(state, decided)
-                if gain > 0:
-                    reason = f"accepted: significance {gain:+.3g}"
-                    choice, state = self._accept(state, known, reason, gain)
-                else:
-                    reason = f"discarded: significance {gain:+.3g}"
-                    choice, state = self._discard(state, known, reason, gain)
+                choice, state = self._by_significance(state, known, gain)
             decided = (*decided, choice)
         return self._go_on(state, decided)
 

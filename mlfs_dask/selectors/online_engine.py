@@ -213,6 +213,14 @@ class OnlineEngine:
         choice = self._choice(after, reason, gain, kept=True, relevance=known.alone, **details)
         return choice, replace(after, arrived=after.arrived + 1)
 
+    def _by_significance(
+        self, state: OnlineState, known: Measured, gain: float
+    ) -> tuple[Choice, OnlineState]:
+        """Accept what raises the dependency of the set, discard what lowers it."""
+        if gain > 0:
+            return self._accept(state, known, f"accepted: significance {gain:+.3g}", gain)
+        return self._discard(state, known, f"discarded: significance {gain:+.3g}", gain)
+
     def _discard(
         self, state: OnlineState, known: Measured, reason: str, gain: float, **details: Any
     ) -> tuple[Choice, OnlineState]:
