@@ -61,7 +61,7 @@ class BRkNN(NeighborClassifier):
         k as used.
     ties_, normalize_ : str
         ``ties`` and ``normalize`` as used.
-    road_, feature_subsets_
+    road_, pair_share_, feature_subsets_
         As for ML-kNN.
     n_features_in_, feature_names_in_, n_labels_, classes_
         As in scikit-learn.

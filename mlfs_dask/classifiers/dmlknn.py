@@ -86,7 +86,7 @@ class DMLkNN(NeighborClassifier):
     tied_share_ : float
         Share of training rows whose (k+1)-th neighbour is as near as the k-th. NaN if there is no
         further row.
-    road_, feature_subsets_
+    road_, pair_share_, feature_subsets_
         As for ML-kNN.
     n_features_in_, feature_names_in_, n_labels_, classes_
         As in scikit-learn.

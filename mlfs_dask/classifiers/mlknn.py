@@ -89,6 +89,10 @@ class MLkNN(NeighborClassifier):
     road_ : str
         ``"popcount"`` for 0/1 data, ``"postings"`` for other sparse rows, else ``"dense"``; the
         numbers are the same. With features per label all that some label took.
+    pair_share_ : float
+        Pairs of training rows that were looked at one by one, as a share of all: in sparse rows of
+        many features those that share one, else all; NaN where nothing is learned from neighbours.
+        With features per label the mean over the labels.
     feature_subsets_ : list of ndarray of int64, or None
         Features of each label.
     n_features_in_, feature_names_in_, n_labels_, classes_

@@ -113,6 +113,7 @@ class NeighborClassifier(PredictingClassifier):
         searches = list(self._searches(None))
         self.road_ = ", ".join(sorted({road for each in searches for road in each.search.roads}))
         self._learned = [self._learn(each) for each in searches]
+        self.pair_share_ = float(np.mean([each.search.pair_share for each in searches]))
         self._show(self._learned)
         return self
 

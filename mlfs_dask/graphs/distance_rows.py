@@ -41,7 +41,7 @@ GROUP = 32
 """Queries that share training rows while these are in cache."""
 
 
-def fill_distances(totals: AnyArray, some: Block, plan: Plan, train: Rows) -> None:
+def fill_distances(totals: AnyArray, some: Block, plan: Plan, train: Rows) -> int:
     """Squared distances of some rows to all training rows, over all features of a plan.
 
     Parameters
@@ -51,14 +51,20 @@ def fill_distances(totals: AnyArray, some: Block, plan: Plan, train: Rows) -> No
     some : ndarray or csr_matrix, shape (n_some, n_features)
     plan, train
         How rows are compared; training rows.
+
+    Returns
+    -------
+    int
+        Pairs of rows that were looked at one by one.
     """
     if plan.rare is not None:
         listed, packed = met_queries(some, plan)
-        base = 0
+        base, looks = 0, 0
         for met in met_strips(train, plan):
-            distances_met(listed, packed, met, base, totals)
+            looks += distances_met(listed, packed, met, base, totals)
             base += met.posted.n_rows
-    elif plan.layout is not None:
+        return looks
+    if plan.layout is not None:
         queries = frozen(np.ascontiguousarray(prepared(some, plan).T))
         for base, panel in training_panels(train, plan):
             distances_packed(queries, frozen(panel), base, GROUP, totals)
@@ -72,11 +78,13 @@ def fill_distances(totals: AnyArray, some: Block, plan: Plan, train: Rows) -> No
     else:
         for base, strip in _raw_strips(train):
             _fill_streamed(totals, some, plan, (base, strip))
+    n_queries: int = some.shape[0]
+    return n_queries * int(train.offsets[-1])
 
 
 def fill_bounds(
     totals: FloatArray, queries: Cells, cells: Cells, plan: Plan, train: Rows
-) -> FloatArray:
+) -> tuple[FloatArray, int]:
     """Lower bounds of the squared distances of some sparse rows to all training rows.
 
     Parameters
@@ -89,15 +97,17 @@ def fill_bounds(
 
     Returns
     -------
-    ndarray of float64, shape (n_queries,)
+    slack : ndarray of float64, shape (n_queries,)
         What the distances of a query may exceed their bounds by.
+    looks : int
+        Pairs of rows that were looked at one by one.
     """
-    slack = np.zeros(len(queries.start) - 1)
+    slack, looks = np.zeros(len(queries.start) - 1), 0
     rule = sealed(sparse_rule(plan))
     for base, postings in posting_strips(train, plan):
         own = cells._replace(start=cells.start[base : base + postings.n_rows + 1])
-        bounds_of(queries, Strip(postings, own, base), rule, totals, slack)
-    return slack
+        looks += bounds_of(queries, Strip(postings, own, base), rule, totals, slack)
+    return slack, looks
 
 
 def _fill_window(totals: AnyArray, some: Block, plan: Plan, panel: AnyArray) -> None:

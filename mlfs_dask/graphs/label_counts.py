@@ -34,6 +34,7 @@ class Search(Protocol):
     executor: Executor
     n_queries: int
     n_points: int
+    pair_share: float
 
     def leave_one_out(self, k: int, finish: Any, *shared: Any) -> Any:
         """Lists of the training rows."""

@@ -23,7 +23,7 @@ from mlfs_dask.kernels.bounds import Strip
 from mlfs_dask.kernels.cell_gaps import cells_of
 from mlfs_dask.kernels.distances import DistanceRule, scale_csr, scale_dense
 from mlfs_dask.kernels.meetings import MET_ROWS, Listed, Met, list_ones, post_ones
-from mlfs_dask.kernels.neighbors import Window
+from mlfs_dask.kernels.neighbors import GROUP, Window
 from mlfs_dask.kernels.postings import (
     POSTED_ROWS,
     Cells,
@@ -32,6 +32,8 @@ from mlfs_dask.kernels.postings import (
     post,
     rows_in_order,
 )
+
+_ROWS, _MANY_ROWS = 512, 1024  # queries per task
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -52,6 +54,49 @@ class QueryBlock:
     last: int
     tile: int
     begin: int
+
+
+def query_blocks(
+    offsets: IntArray,
+    n_workers: int,
+    *,
+    streamed: bool,
+    packed: bool = False,
+    most: int = _MANY_ROWS,
+    least: int = 1,
+) -> list[QueryBlock]:
+    """Cut the rows of a source into blocks for tasks; a block lies inside one tile.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n_tiles + 1,)
+        See :class:`~mlfs_dask.graphs.source.Source`.
+    n_workers
+        Blocks are made small enough to keep them all busy.
+    streamed
+        Every task prepares the training rows anew: larger blocks pay.
+    packed
+        Distances are small integers: those of more rows stay near the core.
+    most, least
+        Rows of a block; where the bounds disagree the smaller counts.
+
+    Examples
+    --------
+    >>> blocks = query_blocks(np.array([0, 100, 150]), 2, streamed=True)
+    >>> [(block.first, block.last, block.tile, block.begin) for block in blocks]
+    [(0, 100, 0, 0), (100, 150, 1, 0)]
+    """
+    rows = _MANY_ROWS if streamed or packed else _ROWS
+    if not streamed:
+        share = -(-int(offsets[-1]) // (4 * n_workers))
+        rows = min(rows, max(8 * GROUP, least, -(-share // GROUP) * GROUP))
+    rows = min(rows, most)
+    bounds = enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
+    return [
+        QueryBlock(first, min(first + rows, end), tile, first - start)
+        for tile, (start, end) in bounds
+        for first in range(start, end, rows)
+    ]
 
 
 class Rare(NamedTuple):

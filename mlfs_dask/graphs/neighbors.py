@@ -41,6 +41,7 @@ from mlfs_dask.graphs.neighbor_tasks import (
     Rare,
     Rows,
     prepare_tile,
+    query_blocks,
     tile_strips,
 )
 from mlfs_dask.graphs.search_tasks import search_block
@@ -50,7 +51,7 @@ from mlfs_dask.graphs.tiles import local_items
 from mlfs_dask.kernels.bits import bit_layout
 from mlfs_dask.kernels.distances import DistanceRule, distance_rule
 from mlfs_dask.kernels.meetings import MET_CELL_BYTES, MET_SHARE
-from mlfs_dask.kernels.neighbors import GROUP, Found
+from mlfs_dask.kernels.neighbors import Found
 from mlfs_dask.kernels.postings import CELL_BYTES
 
 PREPARED_BYTES = 256 * 2**20
@@ -59,7 +60,6 @@ SPARSE_SHARE = 1 / 16
 """CSR rows that store no more than this share of their cells are compared by stored cells."""
 BRUTE_FEATURES = 1024
 """Up to so many 0/1 features are compared bit by bit."""
-_ROWS, _MANY_ROWS = 512, 1024  # queries per task
 _LEAST_CELLS = 2**23  # of dense rows compared: a millisecond, below it a thread doesn't pay
 
 Finish: TypeAlias = Callable[..., Any]
@@ -124,6 +124,7 @@ class NeighborSearch:
         """How distances are computed; the numbers are the same."""
         self.roads = [self.road]
         """The same as a list: see ``SubspaceSearch``."""
+        self._looks = self._pairs = 0
         posted = self.road in ("meetings", "postings")
         rows = self._post(train, plan, summary) if posted else self._prepare(train, plan)
         self.plan = plan
@@ -224,7 +225,19 @@ class NeighborSearch:
         results = self.executor.map(
             search_block, blocks, self._plan, self._train, rows, task, finish, *shared
         )
-        yield from zip(blocks, results, strict=True)
+        for block, (result, looks) in zip(blocks, results, strict=True):
+            self._looks += looks
+            self._pairs += (block.last - block.first) * self.n_train * self.n_points
+            yield block, result
+
+    @property
+    def pair_share(self) -> float:
+        """Pairs of rows looked at one by one so far, as a share of all pairs that were asked for.
+
+        Rows that share no stored feature but common ones are not looked at where there are many
+        features; bit by bit, and between dense rows, all are. NaN before any search.
+        """
+        return self._looks / self._pairs if self._pairs else float("nan")
 
     def _blocks(self, offsets: IntArray) -> list[QueryBlock]:
         packed = self.road in ("popcount", "meetings")
@@ -355,46 +368,3 @@ def road_of(plan: Plan) -> Road:
 def whole_lists(found: Found, block: QueryBlock) -> Found:
     """Return the lists as they are: a ``finish`` for :class:`NeighborSearch`."""
     return found
-
-
-def query_blocks(
-    offsets: IntArray,
-    n_workers: int,
-    *,
-    streamed: bool,
-    packed: bool = False,
-    most: int = _MANY_ROWS,
-    least: int = 1,
-) -> list[QueryBlock]:
-    """Cut the rows of a source into blocks for tasks; a block lies inside one tile.
-
-    Parameters
-    ----------
-    offsets : ndarray of int64, shape (n_tiles + 1,)
-        See :class:`~mlfs_dask.graphs.source.Source`.
-    n_workers
-        Blocks are made small enough to keep them all busy.
-    streamed
-        Every task prepares the training rows anew: larger blocks pay.
-    packed
-        Distances are small integers: those of more rows stay near the core.
-    most, least
-        Rows of a block; where the bounds disagree the smaller counts.
-
-    Examples
-    --------
-    >>> blocks = query_blocks(np.array([0, 100, 150]), 2, streamed=True)
-    >>> [(block.first, block.last, block.tile, block.begin) for block in blocks]
-    [(0, 100, 0, 0), (100, 150, 1, 0)]
-    """
-    rows = _MANY_ROWS if streamed or packed else _ROWS
-    if not streamed:
-        share = -(-int(offsets[-1]) // (4 * n_workers))
-        rows = min(rows, max(8 * GROUP, least, -(-share // GROUP) * GROUP))
-    rows = min(rows, most)
-    bounds = enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
-    return [
-        QueryBlock(first, min(first + rows, end), tile, first - start)
-        for tile, (start, end) in bounds
-        for first in range(start, end, rows)
-    ]

@@ -67,10 +67,14 @@ class ReliefWeights:
         One row per label or per pair of labels, or a single one.
     road : str
         How distances were computed.
+    pair_share : float
+        Pairs of rows looked at one by one, as a share of all n²; more than 1 where sums take
+        several passes.
     """
 
     weights: FloatArray
     road: str
+    pair_share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +205,7 @@ def _weigh(
 ) -> ReliefWeights:
     search = NeighborSearch(source, normalize=normalize, executor=executor, summary=summary)
     rule = search.plan.rule
-    weights = np.zeros((len(asked.rows), source.n_features))
+    weights, looks = np.zeros((len(asked.rows), source.n_features)), 0
     if len(rule.order) and asked.question.last:
         weighing = _weighing(source, summary, search, asked, executor)
         placed = rule.order[weighing.columns]
@@ -209,12 +213,13 @@ def _weigh(
         for first, last in _passes(asked.question, len(placed)):
             question = asked.question._replace(first=first, last=last)
             total = np.zeros((last - first, 2, len(placed)))
-            for _, part in search.over_training(weigh_block, shared, question):
+            for _, (part, looked) in search.over_training(weigh_block, shared, question):
                 total += part
+                looks += looked
             rows = np.maximum(asked.rows[first:last], 1)[:, None]
             weights[first:last, placed] = (total[:, 0] + total[:, 1]) / rows
     weights[np.abs(weights) < ZERO] = 0.0
-    return ReliefWeights(weights, search.road)
+    return ReliefWeights(weights, search.road, looks / source.n_samples**2)
 
 
 def _passes(question: Question, n_kept: int) -> list[tuple[int, int]]:

@@ -121,7 +121,7 @@ def prepare_store(item: TileItem, plan: Plan, weighing: Weighing) -> Store:
 
 def weigh_block(
     block: QueryBlock, plan: Plan, train: Rows, weighing: Weighing, question: Question
-) -> FloatArray:
+) -> tuple[FloatArray, int]:
     """Sums over the rows of a block.
 
     Parameters
@@ -137,8 +137,10 @@ def weigh_block(
 
     Returns
     -------
-    ndarray of float64, shape (n_sums, 2, n_kept)
+    sums : ndarray of float64, shape (n_sums, 2, n_kept)
         Heads and tails of the exact sums.
+    looks : int
+        Pairs of rows that were looked at one by one.
 
     Raises
     ------
@@ -155,13 +157,14 @@ def weigh_block(
     sums = np.zeros((question.last - question.first, 2, len(weighing.columns)))
     loaded = load_block(weighing.items[block.tile])
     rows = loaded[block.begin : block.begin + block.last - block.first]
-    step = _rows_at_once(plan, weighing, question)
+    step, looks = _rows_at_once(plan, weighing, question), 0
     for begin in range(0, rows.shape[0], step):
         some = rows[begin : begin + step]
         own = block.first + np.arange(begin, begin + some.shape[0])
         for dtype, largest in _precisions(plan):
             asked = question, dtype, largest
-            terms, unsure = _terms(some, own, plan, train, weighing, asked)
+            terms, unsure, looked = _terms(some, own, plan, train, weighing, asked)
+            looks += looked
             _add(terms, some, plan, weighing, sums)
             some, own = some[unsure], own[unsure]
             if len(own) == 0:
@@ -171,7 +174,7 @@ def weigh_block(
                 "squared distances overflow float64",
                 hint='Scale the features: normalize = "minmax", or units of ordinary size.',
             )
-    return sums
+    return sums, looks
 
 
 def _precisions(plan: Plan) -> list[tuple[type, Any]]:
@@ -222,31 +225,35 @@ def _terms(
     train: Rows,
     weighing: Weighing,
     asked: tuple[Question, type, Any],
-) -> tuple[Terms, AnyArray]:
+) -> tuple[Terms, AnyArray, int]:
     question, dtype, largest = asked
     n = weighing.members.n_rows
     totals: AnyArray = np.empty((len(own), LANES * max(1, -(-n // LANES))), dtype=dtype)
     doubt = None
     if plan.sparse and weighing.store is not None:
-        doubt = _bounded(totals, some, plan, train, weighing.store)
+        doubt, looks = _bounded(totals, some, plan, train, weighing.store)
     else:
-        fill_distances(totals, some, plan, train)
+        looks = fill_distances(totals, some, plan, train)
     codes = weighing.codes[own] if len(weighing.codes) else weighing.codes
     lists = ask(question, weighing.labels[own], codes, n)
     unsure = np.zeros(len(own), dtype=bool)
     n_pools = 0 if question.kind == SETS else len(weighing.members.start) - 1
     room = make_room(question.k, n, dtype, n_pools)
-    return find_terms(totals, weighing.members, lists, own, largest, room, unsure, doubt), unsure
+    members = weighing.members
+    terms = find_terms(totals, members, lists, own, largest, room, unsure, doubt)
+    return terms, unsure, looks
 
 
-def _bounded(totals: FloatArray, some: Block, plan: Plan, train: Rows, store: Cells) -> Doubt:
+def _bounded(
+    totals: FloatArray, some: Block, plan: Plan, train: Rows, store: Cells
+) -> tuple[Doubt, int]:
     """Lower bounds of distances, and what settles those that cannot decide."""
     rule = sealed(sparse_rule(plan))
     queries = sparse_cells(sp.csr_matrix(some), rule)
     cells = sealed(store)
-    slack = fill_bounds(totals, queries, cells, plan, train)
+    slack, looks = fill_bounds(totals, queries, cells, plan, train)
     known = np.zeros(totals.shape[1], dtype=np.bool_)
-    return Doubt(slack, queries, cells, rule, known)
+    return Doubt(slack, queries, cells, rule, known), looks
 
 
 def _add(terms: Terms, some: Block, plan: Plan, weighing: Weighing, sums: FloatArray) -> None:

@@ -61,7 +61,7 @@ def search_block(
     task: tuple[bool, int],
     finish: Callable[..., Any],
     *shared: Any,
-) -> Any:
+) -> tuple[Any, int]:
     """Complete lists of a block of queries, and what ``finish`` makes of them.
 
     Parameters
@@ -75,6 +75,12 @@ def search_block(
     finish, *shared
         ``finish(found, block, *shared)`` makes the result.
 
+    Returns
+    -------
+    result
+    looks : int
+        Pairs of rows that were looked at one by one, those of each point counted.
+
     Raises
     ------
     InputError
@@ -83,14 +89,15 @@ def search_block(
     leave_one_out, k = task
     n = block.last - block.first
     own = np.arange(block.first, block.last) if leave_one_out else np.full(n, NOBODY)
+    looks = n * int(train.offsets[-1]) * len(plan.rule.stops)
     if k == 0:
         found = nothing_found((n, len(plan.rule.stops), 0), np.float64)
     elif plan.rare is not None:
-        found = _met_lists(query_rows(block, rows), own, plan, train, k)
+        found, looks = _met_lists(query_rows(block, rows), own, plan, train, k)
     elif plan.layout is not None:
         found = _packed_lists(query_columns(block, rows, plan), own, plan, train, k)
     elif plan.sparse:
-        found = _sparse_lists(query_rows(block, rows), own, plan, train, k)
+        found, looks = _sparse_lists(query_rows(block, rows), own, plan, train, k)
     elif train.panel is not None:
         found = _dense_lists(query_columns(block, rows, plan), own, plan.rule, train.panel, k)
     else:
@@ -100,7 +107,7 @@ def search_block(
             "squared distances overflow float64",
             hint='Scale the features: normalize = "minmax", or units of ordinary size.',
         )
-    return finish(found, block, *shared)
+    return finish(found, block, *shared), looks
 
 
 def _packed_lists(columns: AnyArray, own: IntArray, plan: Plan, train: Rows, k: int) -> Found:
@@ -161,7 +168,7 @@ def _streamed_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int)
     return found
 
 
-def _met_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int) -> Found:
+def _met_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int) -> tuple[Found, int]:
     """Lists by sizes and meetings."""
     assert plan.layout is not None
     assert plan.rare is not None
@@ -170,19 +177,19 @@ def _met_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int) -> F
     stops = plan.rare.stops, plan.layout.stops
     found = nothing_found((rows.shape[0], len(plan.rule.stops), k), dtype)
     total = distance_buffer(1, MET_ROWS, dtype)[0]
-    base = 0
+    base = looks = 0
     for strip in met_strips(train, plan):
-        search_met(queries, packed, strip, stops, base, own, found, total)
+        looks += search_met(queries, packed, strip, stops, base, own, found, total)
         base += strip.posted.n_rows
-    return found
+    return found, looks
 
 
-def _sparse_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int) -> Found:
+def _sparse_lists(rows: Block, own: IntArray, plan: Plan, train: Rows, k: int) -> tuple[Found, int]:
     """Lists by bounds and sums of squares over stored cells."""
     rule = sealed(sparse_rule(plan))
     queries = sparse_cells(sp.csr_matrix(rows), rule)
     found = nothing_found((rows.shape[0], len(rule.stops), k), np.float64)
-    totals = distance_buffer(2, POSTED_ROWS, np.float64)
+    totals, looks = distance_buffer(2, POSTED_ROWS, np.float64), 0
     for strip in cell_strips(train, plan):
-        search_bounded(queries, strip, rule, own, found, totals)
-    return found
+        looks += search_bounded(queries, strip, rule, own, found, totals)[0]
+    return found, looks

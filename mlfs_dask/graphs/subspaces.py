@@ -22,12 +22,8 @@ from mlfs_dask._typing import IntArray, Normalize
 from mlfs_dask.graphs.budget import room
 from mlfs_dask.graphs.distance_checks import checked_order, known_of_both
 from mlfs_dask.graphs.executor import Executor, get_executor
-from mlfs_dask.graphs.neighbor_tasks import Plan, QueryBlock, Rows, stored_cells
-from mlfs_dask.graphs.neighbors import (
-    PREPARED_BYTES,
-    SPARSE_SHARE,
-    query_blocks,
-)
+from mlfs_dask.graphs.neighbor_tasks import Plan, QueryBlock, Rows, query_blocks, stored_cells
+from mlfs_dask.graphs.neighbors import PREPARED_BYTES, SPARSE_SHARE
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.subspace_tasks import PreparedTile, Tiles, prepare_parts, search_subspaces
@@ -93,6 +89,8 @@ class SubspaceSearch:
         ]
         self.roads = sorted({_road(plan) for plan in plans})
         """How distances are computed, by problem; the numbers are the same."""
+        self.pair_share = 1.0
+        """Pairs of rows looked at, as a share of all: see ``NeighborSearch``."""
         self._plans = self.executor.share(plans)
         self._n_problems = len(plans)
         rows = Rows(local_items(train, self.executor), train.offsets)

@@ -210,7 +210,7 @@ def search_bounded(
     own: IntArray,
     found: Found,
     totals: FloatArray,
-) -> int:
+) -> tuple[int, int]:
     """Offer training rows to the lists of queries; those of ``search_sparse``, bit for bit.
 
     Parameters
@@ -230,7 +230,9 @@ def search_bounded(
 
     Returns
     -------
-    int
+    met : int
+        Pairs of rows that share a feature, or had to be summed, at each point.
+    summed : int
         Distances that were summed in full.
     """
     n, stops = strip.postings.n_rows, rule.stops
@@ -238,7 +240,7 @@ def search_bounded(
     longest = _longest(strip.cells)
     changes, total = totals[0, :n], totals[1]
     held = np.empty(found.distances.shape[2])
-    summed = 0
+    met = summed = 0
     for i in range(len(own)):
         changes[:] = 0.0
         lists = Found(found.distances[i], found.indices[i])
@@ -256,11 +258,13 @@ def search_bounded(
                 held[:] = lists.distances[point]
                 _lower(held, total, n, own[i] - strip.base, _slack(margin, mine + largest))
                 limit = held[-1]
+                met += int(np.count_nonzero(changes))
             else:
                 total[:n] = 0.0
                 limit = np.inf
+                met += n
             summed += _look(total, queries, i, strip, rule, own[i], lists, (point, limit))
-    return summed
+    return met, summed
 
 
 @jit
@@ -317,7 +321,7 @@ def _look(
 @jit
 def bounds_of(
     queries: Cells, strip: Strip, rule: SparseRule, totals: FloatArray, slack: FloatArray
-) -> None:
+) -> int:
     """Lower bounds of the distances of queries to training rows over all features that count.
 
     Parameters
@@ -328,10 +332,16 @@ def bounds_of(
         Columns ``base:base + n_rows``.
     slack : ndarray of float64, shape (n_queries,), changed
         Raised to what a distance may exceed its bound by.
+
+    Returns
+    -------
+    int
+        Pairs of rows that share a feature, or had to be summed.
     """
     n, base = strip.postings.n_rows, strip.base
+    met = 0
     if n == 0:
-        return
+        return met
     everything = np.array([len(rule.how)])
     alone = sums_alone(strip.postings, everything)[0]
     longest, largest = _longest(strip.cells), alone.max()
@@ -347,6 +357,9 @@ def bounds_of(
             _meet(changes, queries, cells, strip.postings, rule)
             _set_bounds(total, changes, alone, mine, margin)
             slack[i] = max(slack[i], _slack(margin, mine + largest))
+            met += int(np.count_nonzero(changes))
         else:
+            met += n
             for j in range(n):
                 total[j] = exact_distance(queries, i, strip.cells, j, rule, len(rule.how))
+    return met

@@ -186,6 +186,14 @@ def _meet(total: AnyArray, posted: Posted, features: NDArray[np.int32]) -> None:
 
 
 @jit
+def _count_changed(before: AnyArray, total: AnyArray) -> int:
+    changed = 0
+    for j in range(len(total)):
+        changed += int(before[j] != total[j])
+    return changed
+
+
+@jit
 def search_met(
     queries: Listed,
     packed: ByteArray,
@@ -195,7 +203,7 @@ def search_met(
     own: IntArray,
     found: Found,
     total: AnyArray,
-) -> None:
+) -> int:
     """Offer 0/1 training rows to the lists of queries.
 
     Parameters
@@ -216,9 +224,15 @@ def search_met(
         Lists of an unsigned type that holds every distance, changed.
     total : ndarray, shape (>= n_rows + 64,)
         From ``distance_buffer``, of that type. On the way to a distance it may wrap around.
+
+    Returns
+    -------
+    int
+        Pairs of rows that met, those of each point counted.
     """
     posted, columns = rows
     n = posted.n_rows
+    met, before = 0, np.empty(n, dtype=total.dtype)
     sizes = np.empty((len(stops[0]), n), dtype=total.dtype)
     for point in range(len(stops[0])):
         begin = stops[0][point - 1] if point else 0
@@ -235,15 +249,18 @@ def search_met(
             while here < len(features) and features[here] < stops[0][point]:
                 here += 1
             _add_sizes(total[:n], sizes[point], here - done)
+            before[:] = total[:n]
             _meet(total, posted, features[done:here])
+            met += _count_changed(before, total[:n])
             done = here
             look(total, n, base, own[i], lists, point)
+    return met
 
 
 @jit
 def distances_met(
     queries: Listed, packed: ByteArray, rows: Met, base: int, totals: AnyArray
-) -> None:
+) -> int:
     """Squared distances of queries to training rows over all features that count.
 
     Parameters
@@ -252,9 +269,15 @@ def distances_met(
         As in :func:`search_met`.
     totals : ndarray of an unsigned type, shape (n_queries, >= base + n_rows), changed
         Columns ``base:base + n_rows``; the type holds every distance.
+
+    Returns
+    -------
+    int
+        Pairs of rows that met.
     """
     posted, columns = rows
     n = posted.n_rows
+    met, before = 0, np.empty(n, dtype=totals.dtype)
     sizes = sizes_between(posted, 0, len(posted.start) - 1, totals)
     for i in range(len(packed)):
         total = totals[i, base : base + n]
@@ -262,4 +285,7 @@ def distances_met(
         features = queries.feature[queries.start[i] : queries.start[i + 1]]
         _add_bytes(total, columns, packed[i], 0, len(columns))
         _add_sizes(total, sizes, len(features))
+        before[:] = total
         _meet(total, posted, features)
+        met += _count_changed(before, total)
+    return met

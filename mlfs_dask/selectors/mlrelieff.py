@@ -51,7 +51,11 @@ class MLReliefF(BaseSelector):
     scores_ : ndarray of float64, shape (n_features,)
         W; weights below 1e-12 are 0.
     road_ : str
-        ``"popcount"`` for 0/1 data, ``"postings"`` for other sparse rows, else ``"dense"``.
+        ``"popcount"`` for 0/1 data, ``"meetings"`` for 0/1 rows of many features, ``"postings"``
+        for other sparse rows, else ``"dense"``.
+    pair_share_ : float
+        Pairs of rows looked at one by one, as a share of all n²: in sparse rows of many features
+        those that share one, else all.
 
     Notes
     -----
@@ -102,5 +106,5 @@ class MLReliefF(BaseSelector):
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:
         weigh = joined_weights if self.labels == "pairs" else set_weights
         found = weigh(source, summary, self.n_neighbors, self.normalize, executor)
-        self.road_ = found.road
+        self.road_, self.pair_share_ = found.road, found.pair_share
         self._keep_ranking(found.weights[0], summary.constant, higher_is_better=True)

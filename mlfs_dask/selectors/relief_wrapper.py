@@ -54,7 +54,11 @@ class ReliefWrapper(ProblemSelector):
     order_, ranking_ : ndarray of int64, shape (n_problems, n_features)
     support_ : ndarray of bool, shape (n_problems, n_features)
     road_ : str
-        ``"popcount"`` for 0/1 data, ``"postings"`` for other sparse rows, else ``"dense"``.
+        ``"popcount"`` for 0/1 data, ``"meetings"`` for 0/1 rows of many features, ``"postings"``
+        for other sparse rows, else ``"dense"``.
+    pair_share_ : float
+        Pairs of rows looked at one by one, as a share of all n²: in sparse rows of many features
+        those that share one, else all; more where problems or their sums take several passes.
 
     Notes
     -----
@@ -118,15 +122,15 @@ class ReliefWrapper(ProblemSelector):
         Y, given = labels_of(source), (self.n_neighbors, self.normalize, executor)
         if len(problems[0]) == 1:
             found = label_weights(source, summary, *given)
-            self.road_ = found.road
+            self.road_, self.pair_share_ = found.road, found.pair_share
             return found.weights, np.broadcast_to(summary.constant, found.weights.shape)
         if self._share_distances(source, summary):
             found = pair_weights(source, summary, *given)
-            self.road_ = found.road
+            self.road_, self.pair_share_ = found.road, found.pair_share
             return found.weights, pair_constants(source, Y, executor)
         weights = np.zeros((len(problems), source.n_features))
         constant = np.ones(weights.shape, dtype=bool)
-        self.road_ = "dense"
+        self.road_, looks = "dense", 0.0
         for p, (a, b) in enumerate(problems):
             rows = np.flatnonzero(Y[:, a] != Y[:, b])
             if len(rows) == 0:
@@ -136,6 +140,8 @@ class ReliefWrapper(ProblemSelector):
             about = summarize_columns(part, executor)
             found = label_weights(part, about, *given)
             weights[p], constant[p], self.road_ = found.weights[0], about.constant, found.road
+            looks += found.pair_share * len(rows) ** 2
+        self.pair_share_ = looks / source.n_samples**2
         return weights, constant
 
     def _share_distances(self, source: Source, summary: ColumnSummary) -> bool:

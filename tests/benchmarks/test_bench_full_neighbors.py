@@ -11,11 +11,13 @@ import pytest
 
 import mlfs_dask as mlfs
 from benchmarks.large import LargeStores, Selection
-from benchmarks.side_by_side import SideBySide, faster
-from mlfs_dask.graphs import neighbors
+from benchmarks.side_by_side import Row, SideBySide, faster
+from mlfs_dask.classifiers.mlknn import MLkNN
+from mlfs_dask.graphs import neighbors, relief_tasks
 from mlfs_dask.graphs.neighbors import nearest_neighbors, whole_lists
 from mlfs_dask.graphs.source import as_source
 from mlfs_dask.graphs.subspaces import SubspaceSearch
+from mlfs_dask.kernels.terms import make_room
 from mlfs_dask.selectors.mlrelieff import MLReliefF
 
 pytestmark = pytest.mark.slow
@@ -102,6 +104,70 @@ def test_bounds_against_all_pairs(large: LargeStores, side_by_side: SideBySide, 
         agree={"all pairs, by postings": same},
         repeats=3,
     )
+
+
+@pytest.mark.parametrize("name", ["rcv1sub1", "yahoo-arts", "yahoo-science"])
+def test_relief_against_all_pairs(
+    large: LargeStores, side_by_side: SideBySide, monkeypatch, name
+) -> None:
+    """Bounds, and near rows dealt to their labels; else all distances, each list by itself."""
+    source = as_source(mlfs.open_dataset(large.real(name)))
+    some = source if side_by_side.full else every(source, 4)[1]
+
+    def relief():
+        return MLReliefF().fit(some).scores_
+
+    def distances(totals, rows, plan, train, store):
+        return None, relief_tasks.fill_distances(totals, rows, plan, train)
+
+    def all_pairs():
+        with monkeypatch.context() as patch:
+            patch.setattr(relief_tasks, "_bounded", distances)
+            patch.setattr(relief_tasks, "make_room", lambda *given: make_room(*given[:3]))
+            return relief()
+
+    side_by_side.compare(
+        f"mlrelieff, {name}",
+        ours=relief,
+        peers={"all pairs, each list by itself": all_pairs},
+        bounds={"all pairs, each list by itself": faster(2)},
+        agree={"all pairs, each list by itself": same},
+        repeats=3,
+    )
+
+
+def test_packed_rows_of_few_features_against_meetings(
+    large: LargeStores, side_by_side: SideBySide, monkeypatch
+) -> None:
+    """500 features: every bit of both rows takes less than what they share."""
+    source = as_source(mlfs.open_dataset(large.real("tmc2007-500-fixed")))
+    bits = neighbors.BRUTE_FEATURES
+
+    def search(brute):
+        monkeypatch.setattr(neighbors, "BRUTE_FEATURES", brute)
+        return nearest_neighbors(source, None, 10)
+
+    side_by_side.compare(
+        "10 neighbours of every row, tmc2007-500-fixed, bit by bit",
+        ours=lambda: search(bits),
+        peers={"rows that meet": lambda: search(0)},
+        bounds={"rows that meet": faster(1)},
+        agree={"rows that meet": same},
+        repeats=3,
+    )
+
+
+@pytest.mark.parametrize("name", ["tmc2007-500-fixed", "yeast", "tmc2007-like"])
+def test_share_of_pairs_looked_at(large: LargeStores, side_by_side: SideBySide, name) -> None:
+    path = large.tmc2007() if name == "tmc2007-like" else large.real(name)
+    source = as_source(mlfs.open_dataset(path))
+    for what, fitted in (("ml-knn", MLkNN()), ("mlrelieff", MLReliefF())):
+        share = fitted.fit(source).pair_share_
+        assert 0 < share <= 1
+        if side_by_side.full:
+            row = f"{what}, {name}: looks at pairs of rows"
+            text = f"{100 * share:.3g} % of all pairs"
+            side_by_side.rows.append(Row(row, text, "", "", "", "", None))
 
 
 def same(ours, theirs):

@@ -256,6 +256,36 @@ def test_sparse_rows_take_postings_and_give_the_same_bits() -> None:
     assert results[0] == results[1] == results[2]
 
 
+@pytest.mark.parametrize(
+    ("form", "values", "met"),
+    [
+        ("array", 2, False),
+        ("csr", 2, False),
+        ("csr", 9, False),
+        ("meetings", 2, True),
+        ("postings", 9, True),
+    ],
+)
+def test_pairs_that_meet_are_looked_at(form, values, met) -> None:
+    """In sparse rows of many features those that share one, else all; copies count alike."""
+    rng = np.random.default_rng(12)
+    X = rng.integers(1, values, (90, 60)) * (rng.random((90, 60)) < 0.04) * 1.0
+    shared = np.count_nonzero((X != 0) @ (X != 0).T) if met else 90 * 90
+    with rows_as(form) as wrap:
+        search = NeighborSearch(as_source(wrap(X), tile=32), as_source(wrap(X[:30]), tile=32))
+        assert np.isnan(search.pair_share)
+        list(search.leave_one_out(3, whole_lists))
+    assert 90 * 90 * search.pair_share == shared
+    assert not met or 0.01 < search.pair_share < 0.5
+
+
+@pytest.mark.parametrize(("d", "road"), [(1024, "popcount"), (1025, "meetings")])
+def test_up_to_1024_features_are_compared_bit_by_bit(d, road) -> None:
+    X = (np.random.default_rng(0).random((60, d)) < 0.02).astype(np.uint8)
+    X[0] = 1
+    assert NeighborSearch(as_source(sp.csr_matrix(X))).road == road
+
+
 def test_distances_beyond_255_features() -> None:
     rng = np.random.default_rng(7)
     X = (rng.random((60, 900)) < 0.5).astype(np.uint8)

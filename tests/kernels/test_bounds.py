@@ -129,6 +129,6 @@ def test_far_rows_are_left_alone() -> None:
     one = cells._replace(start=cells.start[:2])
     totals = distance_buffer(2, 100, np.float64)
     strip = Strip(postings, cells, 0)
-    assert search_bounded(one, strip, rule, np.array([0]), found, totals) == 1
+    assert search_bounded(one, strip, rule, np.array([0]), found, totals) == (100, 1)
     assert found.indices.item() == 1
     assert found.distances.item() == pytest.approx(0.25**2 + 1.25**2)

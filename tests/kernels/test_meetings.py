@@ -42,10 +42,14 @@ def test_distances_count_the_features_that_differ(seed, n, d, share) -> None:
     listed = list_ones(queries[0].posted)
     found = nothing_found((n, 2, k), np.uint16)
     total = distance_buffer(1, n, np.uint16)[0]
+    looks = np.zeros(2, dtype=int)
     for begin, end in ((0, n // 2), (n // 2, n)):
         met, _, stops = prepared(X[begin:end], common)
-        distances_met(listed, queries[1], met, begin, totals)
-        search_met(listed, queries[1], met, stops, begin, np.arange(n), found, total)
+        looks[0] += distances_met(listed, queries[1], met, begin, totals)
+        looks[1] += search_met(listed, queries[1], met, stops, begin, np.arange(n), found, total)
+    rare, half = X * ~common, np.arange(d) < d // 2
+    shared = [np.count_nonzero((rare * part) @ (rare * part).T) for part in (1, half, ~half)]
+    assert looks.tolist() == [shared[0], shared[1] + shared[2]]
     assert np.array_equal(totals, expected[:, :, -1])
     for point, count in enumerate((d // 2, d)):
         distance = expected[:, :, count - 1] if count else np.zeros((n, n), dtype=int)

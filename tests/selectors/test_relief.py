@@ -104,6 +104,23 @@ def weights(selector, parameters, X, Y, **options):
     return fitted.road_, fitted.scores_.tobytes()
 
 
+@pytest.mark.parametrize("road", ["popcount", "meetings", "postings", "dense"])
+def test_pairs_that_meet_are_looked_at(road, monkeypatch):
+    X, Y = rows_of(road)
+    if road == "meetings":
+        monkeypatch.setattr(neighbors, "BRUTE_FEATURES", 0)
+        monkeypatch.setattr(neighbors, "MET_SHARE", 1.0)
+    shared = 140 * 140
+    if road in ("meetings", "postings"):
+        stored = (X != 0).toarray()
+        shared = np.count_nonzero(stored @ stored.T)
+    for fitted in (MLReliefF(3).fit(X, Y), ReliefWrapper(3).fit(X, Y)):
+        assert fitted.road_ == road
+        # Bit by bit, a row that is far from all is looked at twice.
+        again = 140 if road == "popcount" else 0
+        assert 140 * 140 * fitted.pair_share_ == pytest.approx(shared + again)
+
+
 @pytest.mark.parametrize(("selector", "parameters"), SELECTORS, ids=IDS)
 @pytest.mark.parametrize("road", ["popcount", "meetings", "postings", "dense"])
 def test_bits_do_not_depend_on_workers_tiles_or_memory(selector, parameters, road, monkeypatch):
