@@ -319,8 +319,9 @@ def relief(s: Shape, params: Params, share: float) -> Room:
     per_row = s.n * item + lists * 64 + lists * k * 16
     task = min(64.0 * MIB, min(s.n, 1024) * per_row)
     kept = prepared(s, share)
-    if not (kept and second):
-        task += anew(s)
+    # Rows that are not kept are made anew for distances, then neighbours for differences.
+    again = 0.0 if second else 3.0 * min(64.0 * MIB, s.n * wide) + tile_in_hand(s)
+    task += max(again, 0.0 if kept else anew(s))
     held = 2 * kept + 1.5 * second + 8.0 * problems * s.d + sums
     return columns(s, params, share) | Room(held, task + sums, sums) | _rankings(s, problems)
 
