@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -77,8 +78,13 @@ def _calibrate(as_json: bool) -> None:
     import msgspec
 
     from mlfs_dask.jobs.calibrate import calibrate
-    from mlfs_dask.jobs.rates import keep_rates
+    from mlfs_dask.jobs.rates import calibration_file, keep_rates
+    from mlfs_dask.storage.atomic import machine_faults
 
+    folder = calibration_file().parent
+    with machine_faults("keep the calibration in", folder):  # rather now than after a minute
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
     rates = calibrate(lambda line: click.echo(line, err=True))
     date = datetime.now(UTC).isoformat(timespec="seconds")
     file = keep_rates(rates, date)

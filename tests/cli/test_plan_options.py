@@ -52,6 +52,14 @@ def test_what_calibration_finds_is_kept_and_planned_by(tiny, tmp_path, monkeypat
     assert "passed over" in planned["warnings"][-1]
 
 
+def test_nothing_is_measured_that_could_not_be_kept(tiny, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MLFS_CALIBRATION", str(tmp_path / "file" / "calibration.json"))
+    monkeypatch.setattr(calibrate, "calibrate", lambda tell: pytest.fail("measured"))
+    done = invoke("doctor", "--calibrate", code=1)
+    assert "cannot keep the calibration in" in done.output
+
+
 def test_calibration_is_of_this_machine(tiny):
     error = invoke("doctor", "--calibrate", "--scheduler", "tcp://127.0.0.1:1", code=2).output
     assert "measures this machine" in error
