@@ -7,24 +7,23 @@ machine is on that road. About a minute in all, on a machine that does nothing e
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time, thread_time
+from time import perf_counter, process_time
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from mlfs_dask import registry
-from mlfs_dask.graphs.executor import InProcess, OnCluster, fetched_together, use_executor
+from mlfs_dask.graphs.executor import InProcess, use_executor
 from mlfs_dask.jobs import classifier_costs, selector_costs
+from mlfs_dask.jobs.cluster_rates import cluster_rates
 from mlfs_dask.jobs.options import full_params
 from mlfs_dask.jobs.rates import Rates
 from mlfs_dask.jobs.row_shape import Shape
@@ -39,9 +38,6 @@ _LABEL_SETS: Final = 64
 _STORED: Final = 0.01  # share of the cells of sparse rows
 _REPEATS: Final = 2
 _LEAST: Final = 1e-4
-_TASKS: Final = 400
-_MANY: Final = 4  # workers
-_HASHES: Final = 1_500_000  # some tenths of a second, without the interpreter's lock
 
 Kind: TypeAlias = Literal["dense", "bits", "sparse", "sparse bits"]
 Tell: TypeAlias = Callable[[str], None]
@@ -132,7 +128,7 @@ def calibrate(tell: Tell) -> Rates:
     """
     tell("processes")
     start, process_bytes = _process()
-    tell("a cluster of one worker")
+    tell("a cluster of one worker, and of one for each core")
     cluster = cluster_rates()
     tell("the disk")
     read, unit = _disk()
@@ -273,107 +269,6 @@ def _process() -> tuple[float, int]:
     begin = perf_counter()
     done = subprocess.run(argv, check=True, capture_output=True, text=True)
     return perf_counter() - begin, int(done.stdout)
-
-
-def cluster_rates() -> dict[str, float]:
-    """What a cluster adds to work: starting, messages, handing out tasks, sending results."""
-    begin = perf_counter()
-    with _one_worker() as client:
-        executor = OnCluster(client)
-        _all(executor, _nothing, range(20))
-        started = perf_counter() - begin
-        one = median(_seconds(lambda: _all(executor, _nothing, [0])) for _ in range(15))
-        few = _handing_out(executor, client)
-        executor.n_workers = _MANY  # as many results in a message as there ever are
-        many = _handing_out(executor, client)
-        executor.n_workers = 1
-        each, at_most = 1 / fetched_together(1), 1 / fetched_together(_MANY)
-        message = max(_LEAST, (few.here - many.here) / (each - at_most))
-        task = max(_LEAST, few.here - message * each)
-        worker = max(_LEAST, min(few.there, many.there))
-        turn = 2 * few.seconds - worker - task - message * each  # two batches are on their way
-        upkeep, background = _beside_tasks(executor)
-        size, count = 4 * 2**20, 16
-        empty = median(_seconds(lambda: _all(executor, _nothing, range(count))) for _ in range(3))
-        sent = median(
-            _seconds(lambda: _all(executor, np.zeros, [size // 8] * count)) for _ in range(3)
-        )
-        begin = perf_counter()
-    ended = perf_counter() - begin
-    return {
-        "cluster_seconds": started + ended,
-        "round_seconds": one,
-        "reply_seconds": max(_LEAST, turn / each),
-        "task_seconds": task,
-        "message_seconds": message,
-        "worker_seconds": worker,
-        "upkeep": max(_LEAST, upkeep),
-        "background": max(_LEAST, background),
-        "bytes_per_second": size * count / max(_LEAST, sent - empty),
-    }
-
-
-@dataclass(frozen=True)
-class _TaskCost:
-    """Seconds of a task that does nothing, and processor seconds here and on the worker."""
-
-    seconds: float
-    here: float
-    there: float
-
-
-def _handing_out(executor: OnCluster, client: Any) -> _TaskCost:
-    before, here = sum(client.run(process_time).values()), process_time()
-    took = _seconds(lambda: _all(executor, _nothing, range(_TASKS)))
-    here = process_time() - here
-    there = sum(client.run(process_time).values()) - before
-    return _TaskCost(took / _TASKS, here / _TASKS, there / _TASKS)
-
-
-def _beside_tasks(executor: OnCluster) -> tuple[float, float]:
-    """What a worker and what this process does while a worker computes, in seconds of a second."""
-    begin, here = perf_counter(), process_time()
-    shares = list(executor.map(_beside, range(4)))
-    return median(shares), (process_time() - here) / (perf_counter() - begin)
-
-
-def _beside(item: int) -> float:
-    """Processor time of this process's other threads during a task, as a share of the task's."""
-    process, thread = process_time(), thread_time()
-    hashlib.pbkdf2_hmac("sha256", b"", b"%d" % item, _HASHES)
-    own = thread_time() - thread
-    return (process_time() - process - own) / own
-
-
-@contextmanager
-def _one_worker() -> Iterator[Any]:
-    import dask
-    from distributed import Client, LocalCluster
-
-    from mlfs_dask.jobs.clusters.settings import ONE_THREAD
-
-    settings = {"distributed.nanny.environ": dict(ONE_THREAD)}
-    with (
-        dask.config.set(settings),
-        LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=40,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
-def _all(executor: OnCluster, function: Callable[..., Any], items: Any) -> None:
-    for _ in executor.map(function, list(items)):
-        pass
-
-
-def _nothing(item: int) -> int:
-    return item
 
 
 def _disk() -> tuple[float, float]:

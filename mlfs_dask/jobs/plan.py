@@ -296,6 +296,8 @@ def _wide(work: Work, workers: int, rates: Rates) -> Elapsed:
         worker_seconds=1e-5,
         round_seconds=1e-4,
         reply_seconds=1e-5,
+        shared_reply_seconds=1e-5,
+        crowded_seconds=1e-5,
         upkeep=1e-5,
         bytes_per_second=1e12,
     )

@@ -59,7 +59,7 @@ class Rates(Struct, frozen=True, kw_only=True):
     task_seconds
         The scheduler's part of a task, and the client's: one after the other.
     message_seconds
-        Their part of a message that sends tasks on and fetches results, however many.
+        Their part of a message to a worker, which sends tasks on and fetches results, however many.
     worker_seconds
         What a worker does for a task besides its work.
     round_seconds
@@ -67,6 +67,10 @@ class Rates(Struct, frozen=True, kw_only=True):
     reply_seconds
         From a result until the worker has the next task, which is asked for after it, besides the
         work of others: Dask holds messages back for some milliseconds to send more at a time.
+    shared_reply_seconds
+        The same if tasks depend on a value that was shared.
+    crowded_seconds
+        What a reply takes longer where all cores of a machine have workers that compute.
     upkeep
         What a worker's process does beside its task, as a share of the task's time.
     background
@@ -83,11 +87,13 @@ class Rates(Struct, frozen=True, kw_only=True):
     start_seconds: float = 1.5
     unit_seconds: float = 0.02
     cluster_seconds: float = 4.0
-    task_seconds: float = 0.0006
-    message_seconds: float = 0.002
+    task_seconds: float = 0.0007
+    message_seconds: float = 0.0008
     worker_seconds: float = 0.001
-    round_seconds: float = 0.01
-    reply_seconds: float = 0.01
+    round_seconds: float = 0.011
+    reply_seconds: float = 0.011
+    shared_reply_seconds: float = 0.014
+    crowded_seconds: float = 0.005
     upkeep: float = 0.03
     background: float = 0.08
     bytes_per_second: float = 5e8

@@ -126,7 +126,8 @@ def elapsed(work: Work, workers: int, rates: Rates, cores: int | None = None) ->
         own = tasks + stage.tasks * rates.worker_seconds
         every = own * (1 + rates.upkeep)
         messages = max(1.0, stage.rounds) * _messages_of_a_round(stage, workers)
-        handing = stage.tasks * rates.task_seconds + messages * rates.message_seconds
+        handing = stage.making_seconds + stage.tasks * rates.task_seconds
+        handing += messages * _visited(stage, workers) * rates.message_seconds
         sending = (stage.result_bytes + workers * stage.sent_bytes) / rates.bytes_per_second
         waiting = stage.rounds * rates.round_seconds
         if cores is None:
@@ -136,7 +137,8 @@ def elapsed(work: Work, workers: int, rates: Rates, cores: int | None = None) ->
             shared = (every + handing) / max(cores / 2, cores - rates.background)
         turning = 0.0
         if stage.rounds:
-            turning = (messages - stage.rounds) * _turn(own / stage.tasks, workers, rates)
+            crowded = 0.0 if cores is None or workers < cores else rates.crowded_seconds
+            turning = (messages - stage.rounds) * _turn(stage, own, workers, rates, crowded)
         busiest = max(computing, handing, sending, turning, shared)
         total += busiest + waiting
         losses[UPKEEP] += (computing / _rounds_of_tasks(stage, workers) - tasks) / workers
@@ -159,7 +161,12 @@ def _messages_of_a_round(stage: Stage, workers: int) -> int:
     return math.ceil(each / fetched_together(workers))
 
 
-def _turn(task_seconds: float, workers: int, rates: Rates) -> float:
+def _visited(stage: Stage, workers: int) -> float:
+    """Workers that a message goes to."""
+    return min(workers, fetched_together(workers), stage.tasks)
+
+
+def _turn(stage: Stage, own: float, workers: int, rates: Rates, crowded: float) -> float:
     """Seconds from a message to the next if nothing but the answers to earlier ones limits them.
 
     Tasks that are sent after results of others have come are at work while those still on their way
@@ -167,9 +174,12 @@ def _turn(task_seconds: float, workers: int, rates: Rates) -> float:
     """
     together = fetched_together(workers)
     on_their_way = IN_FLIGHT * workers / together
-    done = task_seconds * max(1.0, together / workers)
-    handed = rates.message_seconds + together * rates.task_seconds
-    return (done + handed + rates.reply_seconds) / on_their_way
+    done = own / stage.tasks * max(1.0, together / workers)
+    here = stage.making_seconds + stage.result_bytes / rates.bytes_per_second
+    handed = together * (rates.task_seconds + here / stage.tasks)
+    handed += _visited(stage, workers) * rates.message_seconds
+    reply = rates.shared_reply_seconds if stage.shared else rates.reply_seconds
+    return (done + handed + reply + crowded) / on_their_way
 
 
 def on_this_machine(work: Work, rates: Rates) -> Work:

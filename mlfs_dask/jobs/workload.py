@@ -32,6 +32,10 @@ class Stage:
         How often tasks are handed out and waited for.
     read_bytes
         That are read and decoded from the store; what a process holds already is not.
+    making_seconds
+        Of the process that decides, to make and pack the tasks.
+    shared
+        Whether tasks depend on a value that went out to the workers.
     """
 
     name: str
@@ -41,6 +45,8 @@ class Stage:
     sent_bytes: float = 0.0
     rounds: float = 1.0
     read_bytes: float = 0.0
+    making_seconds: float = 0.0
+    shared: bool = False
 
 
 @dataclass(frozen=True)

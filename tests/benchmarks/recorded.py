@@ -40,8 +40,8 @@ class Recorded:
     stages
         In order.
     aside
-        Seconds of packing what stays here: they are no part of the selection in one process, but a
-        worker unpacks its tasks and packs its results.
+        Seconds of making tasks, and of packing what stays here, which is no part of the selection
+        in one process: a worker unpacks its tasks and packs its results.
     computed
         Seconds of kernels alone.
     """
@@ -56,11 +56,13 @@ class Recorded:
         self, function: Callable[..., Any], items: Sequence[Any], *common: Any
     ) -> Iterator[Any]:
         """As `InProcess.map`, with a stage noted at the end."""
-        seconds, packing, sent = 0.0, 0.0, 0
+        seconds, packing, making, sent = 0.0, 0.0, 0.0, 0
         run = InProcess(1)
         small = [value for value in common if id(value) not in self._shared]
-        for item in items:
-            begin = perf_counter()
+        shared = len(small) < len(common)
+        for number in range(len(items)):
+            asked = perf_counter()
+            item = items[number]
             task = pickle.dumps((item, small), protocol=5)
             packed = perf_counter()
             pickle.loads(task)
@@ -71,10 +73,20 @@ class Recorded:
             end = perf_counter()
             seconds += done - unpacked
             packing += (unpacked - packed) + (end - done)
-            self.aside += (unpacked - begin) + (end - done)
+            making += packed - asked
+            self.aside += (unpacked - asked) + (end - done)
             yield result
         name = getattr(function, "__name__", "task")
-        self.stages.append(Stage(name, seconds + packing, tasks=len(items), result_bytes=sent))
+        self.stages.append(
+            Stage(
+                name,
+                seconds + packing,
+                tasks=len(items),
+                result_bytes=sent,
+                making_seconds=making,
+                shared=shared,
+            )
+        )
         self.computed += seconds
 
     def share(self, value: Any) -> Any:

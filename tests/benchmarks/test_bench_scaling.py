@@ -12,7 +12,7 @@ from benchmarks import peers
 from benchmarks.recorded import selection, work_on_workers
 from benchmarks.side_by_side import Row, SideBySide, show_seconds
 from mlfs_dask.graphs.executor import OnCluster, available_cores
-from mlfs_dask.jobs.calibrate import cluster_rates
+from mlfs_dask.jobs.cluster_rates import cluster_rates
 from mlfs_dask.jobs.rates import Rates
 from mlfs_dask.jobs.scaling import elapsed
 
