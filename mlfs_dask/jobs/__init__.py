@@ -15,7 +15,8 @@ What it takes
     `plan` counts, `needs` says whether it fits. `estimate` has time and memory of a unit: by
     `selector_costs`, `rough_set_costs`, `stream_costs`, `classifier_costs`, `model_costs` and
     `selector_memory`, for rows of a `row_shape`, as a `workload` at the `rates` that `calibrate`
-    measures. `scaling` is the same on more workers. `sizes` are bytes as people write them.
+    measures (those of clusters by `cluster_rates`). `scaling` is the same on more workers. `sizes`
+    are bytes as people write them.
 Who does it where
     `coordinator` begins or takes up a run, `driver` is its loop: `progress` tells how far it is,
     `interrupt` and `cancel` end it. Tasks run by `backends` (here), `local_processes` or
