@@ -55,7 +55,7 @@ class MLReliefF(BaseSelector):
         for other sparse rows, else ``"dense"``.
     pair_share_ : float
         Pairs of rows looked at one by one, as a share of all n²: in sparse rows of many features
-        those that share one, else all.
+        those that share one, else all; 0/1 rows that are far from others are looked at twice.
 
     Notes
     -----
