@@ -92,8 +92,8 @@ class Rates(Struct, frozen=True, kw_only=True):
     worker_seconds: float = 0.001
     round_seconds: float = 0.011
     reply_seconds: float = 0.011
-    shared_reply_seconds: float = 0.014
-    crowded_seconds: float = 0.005
+    shared_reply_seconds: float = 0.011
+    crowded_seconds: float = 0.002
     upkeep: float = 0.03
     background: float = 0.08
     bytes_per_second: float = 5e8
