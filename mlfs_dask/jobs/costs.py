@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -63,7 +63,8 @@ def draw_costs(spec: CostSpec, n_features: int, seed: int) -> FloatArray:
     Raises
     ------
     InputError
-        Another distribution; a number that is left out, not finite, or impossible.
+        Another distribution; a number that is left out, not finite, or impossible; a sum that is
+        no float64.
 
     Examples
     --------
@@ -83,11 +84,11 @@ def draw_costs(spec: CostSpec, n_features: int, seed: int) -> FloatArray:
             raise InputError(
                 f"costs.low = {low:g}, costs.high = {high:g}: expected 0 <= low <= high"
             )
-        return generator.uniform(low, high, n_features)
+        return _summable(generator.uniform(low, high, n_features))
     mean, std = _finite("mean", spec.mean), _finite("std", spec.std)
     if std < 0:
         raise InputError(f"costs.std = {std:g}: it must not be negative")
-    return np.maximum(generator.normal(mean, std, n_features), 0.0)
+    return _summable(np.maximum(generator.normal(mean, std, n_features), 0.0))
 
 
 def read_costs(
@@ -117,8 +118,8 @@ def read_costs(
         No such file.
     DataFileError
         An unknown feature (unless others may be named), one named twice or not at all; a cost that
-        is negative or no finite number; a line without exactly two cells. Names the file and,
-        where there is one, the line.
+        is negative or no finite number, or a sum that is none; a line without exactly two cells.
+        Names the file and, where there is one, the line.
 
     Examples
     --------
@@ -156,6 +157,23 @@ def read_costs(
         if name in index:
             costs[index[name]] = cost
     _refuse_left_out(file, [name for name in feature_names if name not in seen])
+    if not _add_up(costs):
+        raise DataFileError.at(file, problem=f"the costs {_TOO_MUCH}", expected="a larger unit")
+    return costs
+
+
+_TOO_MUCH: Final = "add up to more than 1.8e308, the largest number there is"
+
+
+def _add_up(costs: FloatArray) -> bool:
+    """Whether the cost of all features is a number: shares of it are taken."""
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(costs.sum()))
+
+
+def _summable(costs: FloatArray) -> FloatArray:
+    if not _add_up(costs):
+        raise InputError(f"costs {_TOO_MUCH}", hint="Give them in a larger unit.")
     return costs
 
 

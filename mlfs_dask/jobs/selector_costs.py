@@ -277,7 +277,7 @@ def relief(s: Shape, params: Params) -> Work:
     k = params.get("n_neighbors", 10)
     lists = _lists(s, params)
     each = 0.3 if s.compared_by == "bits" else 1.0
-    looks = s.n * s.n * (each + 0.35 * _looked_at(s, params))
+    looks = s.n * (s.n * each + _finding(s, params))
     gaps = s.n * lists * k * (s.per_row * 1.6 if s.sparse else s.d * 0.9)
     pairs = s.n * s.n * distances(s, params)
     sums = 16.0 * s.d * _problems(s, params)
@@ -296,13 +296,12 @@ def _lists(s: Shape, params: Params) -> float:
     return float(s.u) if params.get("labels") == "sets" else 2.0 * s.q
 
 
-def _looked_at(s: Shape, params: Params) -> float:
-    """How often a row looks at another one: for each list at all rows with its label."""
-    if params.get("order") == 1:
-        return 0.3 * s.q
+def _finding(s: Shape, params: Params) -> float:
+    """Nanoseconds in which a row finds its lists, once distances are known."""
     if params.get("labels") == "sets":
-        return 1.0
-    return _lists(s, params) * min(1.0, s.carried / s.q)
+        return 0.35 * s.n
+    in_order = min(s.n, 16 * (s.q + 1))  # put in order once, and dealt to the labels
+    return 30.0 * in_order + 260.0 * _lists(s, params)
 
 
 def _problems(s: Shape, params: Params) -> float:

@@ -120,3 +120,13 @@ def test_bytes_that_are_not_utf_8_and_files_that_are_not_there(tmp_path):
         read_costs(file, ["a", "b"])
     with pytest.raises(NotFoundError, match="no such file"):
         read_costs(tmp_path / "nowhere.csv", ["a"])
+
+
+def test_costs_that_add_up_to_no_number_are_refused_before_a_run(tmp_path):
+    drawn = spec(distribution="uniform", low=1e308, high=1.5e308)
+    with pytest.raises(InputError, match="costs add up to more than"):
+        draw_costs(drawn, 3, seed=0)
+    file = tmp_path / "costs.csv"
+    file.write_text("a,1e308\nb,1e308\n")
+    with pytest.raises(DataFileError, match=r"add up to more than.*expected a larger unit"):
+        read_costs(file, ["a", "b"])
