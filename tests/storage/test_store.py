@@ -184,6 +184,7 @@ def test_permission_to_read(tmp_path, monkeypatch):
     def refuse(*args):
         raise PermissionError(13, "Permission denied", "chunk")
 
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)  # tasks read themselves, then Zarr
     monkeypatch.setattr("zarr.storage._local._get", refuse)
     with pytest.raises(MachineError, match="cannot read chunk: Permission denied"):
         dataset.X[0:1]
