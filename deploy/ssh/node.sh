@@ -29,7 +29,7 @@ else
   set -- dask worker --protocol tls --host "$name" --scheduler-file "$folder/scheduler.json" \
     --nworkers "$workers" --nthreads 1 --memory-limit "$memory" --resources COORD=1 \
     --local-directory "${TMPDIR:-/tmp}" --death-timeout 60 \
-    --no-dashboard --dashboard-address 127.0.0.1:0
+    --no-dashboard --dashboard-address 127.0.0.1:0 --preload mlfs_dask.jobs.paused
 fi
 
 # A worker that was cut off ends, its nanny too, and nobody else would start it again. The loop is

@@ -21,6 +21,9 @@ ONE_THREAD: Final[Mapping[str, str]] = dict.fromkeys(
 DASHBOARD: Final = "mlfs_dask.dashboard.preload"
 """Module that gives a scheduler its pages of runs: named, not imported, since it lies above."""
 
+PAUSED: Final = "mlfs_dask.jobs.paused"
+"""Module that has workers which Dask paused for good start anew."""
+
 DASHBOARD_RUNS: Final = "mlfs.dashboard.runs"
 """Setting that tells it which folders of runs to show."""
 

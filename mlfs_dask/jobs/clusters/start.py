@@ -29,6 +29,7 @@ from mlfs_dask.jobs.clusters.settings import (
     COORDINATOR,
     DASHBOARD,
     ONE_THREAD,
+    PAUSED,
     as_environment,
     dask_settings,
 )
@@ -247,6 +248,7 @@ def _start_workers(
         *("--memory-limit", str(record.memory_bytes), "--resources", f"{COORDINATOR}=1"),
         *("--local-directory", str(folder.scratch), "--death-timeout", "60"),
         *("--no-dashboard", "--dashboard-address", f"{_LOOPBACK}:0"),
+        *("--preload", PAUSED),
     ]
     record = _spawn("workers", words, folder, record)
     _wait_for_workers(folder, record)
