@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
-
-from threadpoolctl import threadpool_info
 
 from benchmarks.large import Line
 from benchmarks.side_by_side import Row, show_bytes, show_seconds
@@ -35,6 +35,13 @@ features, once each, in a process of its own, imports included; on its threads, 
 workers with 2 GiB each that is up already. The first peak is that of the process that decides, the
 others are the workers'. Tasks are items handed out to threads or workers; read is what was read of
 the store.
+"""
+
+_POOLS: Final = """
+import json
+import numpy, scipy.linalg
+from threadpoolctl import threadpool_info
+print(json.dumps(threadpool_info()))
 """
 
 SECTION: Final = re.compile(r"(?=^<!-- ([\w.]+) -->$)", re.MULTILINE)
@@ -80,13 +87,13 @@ def measured_now() -> str:
 
 def machine() -> dict[str, str]:
     """What a reader needs to judge the figures, and what makes those of two runs comparable."""
-    import numpy as np  # noqa: F401  its BLAS is listed once it is loaded
-    import scipy.linalg  # noqa: F401  so is this one's
-
+    # In a process of its own: peers have loaded libraries of theirs here, or have yet to.
+    asked = [sys.executable, "-c", _POOLS]
+    pools = json.loads(subprocess.run(asked, capture_output=True, check=True).stdout)
     blas = [
         f"{pool['internal_api']} {pool.get('version')}, {pool.get('architecture', 'unknown')} "
         f"kernels, {pool['num_threads']} threads"
-        for pool in threadpool_info()
+        for pool in pools
         if pool["user_api"] == "blas"
     ]
     return {
