@@ -12,6 +12,7 @@ from mlfs_dask._typing import ByteArray, FloatArray, IntArray, Normalize
 from mlfs_dask.classifiers.base import Outcome
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary
+from mlfs_dask.wording import counted
 
 
 class Rows(NamedTuple):
@@ -178,7 +179,6 @@ def note_of_ties(k: int, counts: Sequence[int], tied: Mapping[str, FloatArray]) 
             parts.append(f"no {kind} row")
             continue
         at_most = "at most " if len(share) > 1 else ""
-        parts.append(
-            f"{at_most}{100 * share[most]:.2f} % of {kind} rows (with {counts[most]} features)"
-        )
+        features = counted(counts[most], "feature")
+        parts.append(f"{at_most}{100 * share[most]:.2f} % of {kind} rows (with {features})")
     return f"tied at neighbour {k}: {', '.join(parts)}"

@@ -29,6 +29,7 @@ from mlfs_dask.graphs.logistic import Inputs, Models, fit_labels, probabilities
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import imputation_values, summarize_columns
 from mlfs_dask.graphs.tiles import local_items
+from mlfs_dask.wording import counted
 
 Nominal: TypeAlias = Literal["onehot", "codes"]
 
@@ -203,7 +204,7 @@ class IBLR(NeighborClassifier):
             stopped = int(np.count_nonzero(~model.converged))
             if stopped:
                 warnings.warn(
-                    f"the regressions of {stopped} labels have not converged after "
+                    f"the regressions of {counted(stopped, 'label')} have not converged after "
                     f"{int(model.n_steps.max())} Newton steps; their last iterates are kept",
                     DegenerateInputWarning,
                     stacklevel=4,

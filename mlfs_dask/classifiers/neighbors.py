@@ -45,6 +45,7 @@ from mlfs_dask.graphs.executor import get_executor
 from mlfs_dask.graphs.neighbors import NeighborSearch
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import summarize_columns
+from mlfs_dask.wording import counted
 
 A = TypeVar("A", bound=AnyArray)
 
@@ -261,8 +262,9 @@ class NeighborClassifier(PredictingClassifier):
         if self.n_neighbors < n_train:
             return self.n_neighbors
         warnings.warn(
-            f"n_neighbors = {self.n_neighbors} with {n_train} training rows: each row has only "
-            f"{n_train - 1} others, so {n_train - 1} neighbours are used",
+            f"n_neighbors = {self.n_neighbors} with {counted(n_train, 'training row')}: each "
+            f"row has only {counted(n_train - 1, 'other')}, so "
+            f"{counted(n_train - 1, 'neighbour')} {'is' if n_train == 2 else 'are'} used",
             DegenerateInputWarning,
             stacklevel=3,
         )

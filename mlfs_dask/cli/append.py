@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfs_dask.cli.output import json_option, print_json
+from mlfs_dask.wording import counted_by_thousands
 
 if TYPE_CHECKING:
     from mlfs_dask.storage.places import Place
@@ -83,7 +84,7 @@ def _print_appended(dataset: Dataset, *, appended: bool, as_json: bool) -> None:
         return
     if appended:
         click.echo(
-            f"{dataset.path}: block {len(sizes)} has {sizes[-1]:,} features, "
+            f"{dataset.path}: block {len(sizes)} has {counted_by_thousands(sizes[-1], 'feature')}, "
             f"{dataset.n_features:,} in all"
         )
     if dataset.is_closed:

@@ -11,6 +11,7 @@ import click
 from mlfs_dask.cli.output import json_option, print_json, print_table
 from mlfs_dask.cli.runs import runs_option
 from mlfs_dask.cli.where import cluster_options, target_of
+from mlfs_dask.wording import counted
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.clusters.live import Live
@@ -218,7 +219,9 @@ def stop(folder: Path | None, as_json: bool) -> None:
         click.echo(f"no cluster was started in {place.path}")
     else:
         killed = f", {stopped.killed} of them killed" if stopped.killed else ""
-        click.echo(f"stopped {stopped.ended + stopped.killed} processes{killed}")
+        click.echo(
+            f"stopped {counted(stopped.ended + stopped.killed, 'process', 'processes')}{killed}"
+        )
 
 
 @cluster.command()
@@ -259,7 +262,6 @@ def _live_document(live: Live) -> dict[str, Any]:
 
 
 def _sizes(record: ClusterRecord) -> str:
-    from mlfs_dask.jobs.clusters.findings import counted
     from mlfs_dask.jobs.sizes import show_bytes
 
     threads = "" if record.threads == 1 else f" with {record.threads} threads each"

@@ -12,6 +12,7 @@ from mlfs_dask.cli.export import export
 from mlfs_dask.cli.making import destination, force_option, print_made, tile_option
 from mlfs_dask.cli.output import json_option, print_json, print_table
 from mlfs_dask.cli.synth import synth
+from mlfs_dask.wording import counted, counted_by_thousands
 
 if TYPE_CHECKING:
     from mlfs_dask.storage.describe import Description
@@ -162,17 +163,18 @@ def _print_description(facts: Description) -> None:
         "values": f"{facts.dtype}, {form}, {facts.nonzero_fraction:.2%} not zero",
         "labels": f"{facts.n_labels:,} ({facts.labels_never_positive:,} never positive)",
         "label cardinality": f"{facts.label_cardinality:.4f}, density {facts.label_density:.4f}",
-        "label sets": f"{facts.label_sets:,} ({facts.samples_without_label:,} samples are empty)",
-        "missing values": f"{facts.missing:,} in {len(facts.missing_by_feature):,} features",
+        "label sets": f"{facts.label_sets:,} "
+        f"({counted_by_thousands(facts.samples_without_label, 'sample')} without a label)",
+        "missing values": f"{facts.missing:,} in "
+        f"{counted_by_thousands(len(facts.missing_by_feature), 'feature')}",
         "duplicate rows": f"{facts.duplicate_rows:,}",
         "shared by split": f"{facts.rows_shared_by_split:,} of {facts.split['test']:,} test rows",
         "digest": facts.digest,
     }
     if facts.blocks or facts.closed:
-        plural = "" if len(facts.blocks) == 1 else "s"
         sizes = f", of {', '.join(map(str, facts.blocks))} features" if facts.blocks else ""
         state = "closed, no more will come" if facts.closed else "open for more"
-        lines["appended"] = f"{len(facts.blocks)} block{plural}{sizes} ({state})"
+        lines["appended"] = f"{counted(len(facts.blocks), 'block')}{sizes} ({state})"
     if facts.cost is not None:
         lines["cost"] = ", ".join(f"{key} {value:g}" for key, value in facts.cost.items())
     for file in facts.source:

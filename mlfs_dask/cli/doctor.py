@@ -113,7 +113,7 @@ def _document(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _print(diagnosis: Diagnosis) -> None:
-    from mlfs_dask.jobs.clusters.findings import counted
+    from mlfs_dask.wording import counted
 
     for finding in diagnosis.findings:
         click.echo(f"{finding.level:8} {finding.check:11} {finding.message}")

@@ -9,6 +9,7 @@ import click
 from mlfs_dask.cli.going_on import resume_words
 from mlfs_dask.cli.output import error_document, print_json
 from mlfs_dask.cli.runs import print_summary, summary_document
+from mlfs_dask.wording import counted
 
 if TYPE_CHECKING:
     from mlfs_dask.errors import MlfsError
@@ -88,7 +89,7 @@ def _failure(finished: Finished) -> MlfsError | None:
     if finished.state == "failed":
         problem = f"{folder.id} failed, no unit has a result"
     else:
-        problem = f"{len(failures)} units of {folder.id} failed, the others are kept"
+        problem = f"{counted(len(failures), 'unit')} of {folder.id} failed, the others are kept"
     return kind(
         f"{problem}; the first: {first}: {message}",
         hint=f"{hint}`mlfs status {folder.id} --failed` has the whole story; try these units again "

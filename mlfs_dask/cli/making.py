@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mlfs_dask.cli.output import print_json
+from mlfs_dask.wording import counted_by_thousands
 
 if TYPE_CHECKING:
     from mlfs_dask.storage.places import Place
@@ -59,7 +60,9 @@ def print_made(dataset: Dataset, *, as_json: bool) -> None:
         print_json({"path": dataset.path, **facts, **shape})
         return
     click.echo(
-        f"{dataset.path}: {dataset.n_samples:,} samples, {dataset.n_features:,} features "
+        f"{dataset.path}: {counted_by_thousands(dataset.n_samples, 'sample')}, "
+        f"{counted_by_thousands(dataset.n_features, 'feature')} "
         f"({dataset.x_dtype.name}, {'sparse' if dataset.is_sparse else 'dense'}), "
-        f"{dataset.n_labels:,} labels in {dataset.attributes['label_sets']:,} sets"
+        f"{counted_by_thousands(dataset.n_labels, 'label')} in "
+        f"{counted_by_thousands(dataset.attributes['label_sets'], 'set')}"
     )

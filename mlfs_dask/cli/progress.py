@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from mlfs_dask.wording import counted
+
 if TYPE_CHECKING:
     from mlfs_dask.jobs.progress import Progress
     from mlfs_dask.jobs.steps import Steps
@@ -86,7 +88,9 @@ class Lines:
             self._last = time.monotonic()
             decided = steps.first + len(steps.decided)
             click.echo(
-                f"{self._done} of {self._total} units; in hand: {decided} decisions", err=True
+                f"{self._done} of {counted(self._total, 'unit')}; in hand: "
+                f"{counted(decided, 'decision')}",
+                err=True,
             )
 
     def unit(self, outcome: Outcome) -> None:
@@ -96,7 +100,9 @@ class Lines:
         self._done += 1
         if time.monotonic() - self._last >= _LINE_SECONDS:
             self._last = time.monotonic()
-            click.echo(f"{self._done} of {self._total} units; last: {outcome.unit}", err=True)
+            click.echo(
+                f"{self._done} of {counted(self._total, 'unit')}; last: {outcome.unit}", err=True
+            )
 
     def end(self, state: str) -> None:
         """Say nothing more."""
@@ -129,7 +135,7 @@ class Bar:
     def step(self, steps: Steps) -> None:
         """Show that a long unit moves."""
         decided = steps.first + len(steps.decided)
-        self._progress.update(self._task, description=f"{decided} decisions")
+        self._progress.update(self._task, description=counted(decided, "decision"))
 
     def unit(self, outcome: Outcome) -> None:
         """Move on by one."""

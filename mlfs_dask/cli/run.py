@@ -12,6 +12,7 @@ from mlfs_dask.cli.going_on import naming_the_way_on, resume_words
 from mlfs_dask.cli.output import json_option, print_json, print_table
 from mlfs_dask.cli.runs import runs_option
 from mlfs_dask.cli.where import cluster_client, cluster_options, flags_of
+from mlfs_dask.wording import counted
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.plan import Plan
@@ -189,11 +190,12 @@ def _print_plan(made: Plan) -> None:
         [(d.name, d.n_samples, d.n_features, d.n_labels) for d in made.datasets],
         ("data", "samples", "features", "labels"),
     )
-    where = f"{made.workers} worker processes" if made.workers else "this process"
+    processes = counted(made.workers, "worker process", "worker processes")
+    where = processes if made.workers else "this process"
     limit = made.memory_limit_bytes
     facts = {
         **_facts_of_data(made),
-        "units": f"{made.n_selections} selections, {made.n_curves} curves",
+        "units": f"{counted(made.n_selections, 'selection')}, {counted(made.n_curves, 'curve')}",
         "tasks": f"{made.n_tasks} in {where}",
         "memory": f"about {show_bytes(made.memory_bytes)} per process"
         + (f", limit {show_bytes(limit)}" if limit else "")
@@ -208,7 +210,7 @@ def _print_plan(made: Plan) -> None:
         waiting = (f"{', '.join(labels)} for blocks of {n}" for n, labels in made.waits.items())
         facts["waits"] = "; ".join(waiting) + ", until it is closed or they stop"
     if made.sweep:
-        points = (f"{n} points of {entry}" for entry, n in made.sweep.items())
+        points = (f"{counted(n, 'point')} of {entry}" for entry, n in made.sweep.items())
         facts["sweep"] = ", ".join(points)
     click.echo()
     for name, value in facts.items():

@@ -10,6 +10,7 @@ import click
 from mlfs_dask.cli.going_on import resume_words
 from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.runs import print_summary, runs_option, summary_document
+from mlfs_dask.wording import counted
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.history import History, InHand
@@ -71,7 +72,8 @@ def _print_state(folder: RunFolder, state: dict[str, Any], run: Run) -> None:
     progress, who = state["progress"], folder.owner()
     by = f" by process {who['pid']} on {who['host']}" if who is not None else ""
     click.echo(
-        f"{folder.id}: {state['state']}{by}, {progress['done']} of {progress['total']} units, "
+        f"{folder.id}: {state['state']}{by}, {progress['done']} of "
+        f"{counted(progress['total'], 'unit')}, "
         f"updated {state.get('updated', 'never')}\n"
     )
     if state["state"] == "running" and state.get("waiting"):
@@ -103,7 +105,7 @@ def _decisions(item: InHand, run: Run) -> str:
     feature = item.last.get("feature")
     names = run.datasets[item.dataset]["features"] if item.dataset is not None else ()
     last = f", last {names[feature]!r}" if isinstance(feature, int) and feature < len(names) else ""
-    return f"{item.decided} decisions{last}, at {item.time}{_selected(item, names)}"
+    return f"{counted(item.decided, 'decision')}{last}, at {item.time}{_selected(item, names)}"
 
 
 def _selected(item: InHand, names: Sequence[str]) -> str:
@@ -112,7 +114,7 @@ def _selected(item: InHand, names: Sequence[str]) -> str:
         return ""
     shown = [names[f] if f < len(names) else f"feature {f}" for f in item.subset[-_SHOWN:]]
     more = f"... {', '.join(shown)}" if len(item.subset) > _SHOWN else ", ".join(shown)
-    return f"\n  selected so far, {len(item.subset)} features: {more}"
+    return f"\n  selected so far, {counted(len(item.subset), 'feature')}: {more}"
 
 
 def _print_tracebacks(folder: RunFolder, history: History) -> None:

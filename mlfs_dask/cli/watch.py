@@ -10,6 +10,7 @@ import click
 
 from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.runs import runs_option
+from mlfs_dask.wording import counted
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.rundir import RunFolder
@@ -107,7 +108,7 @@ class Seen:
         if kind == "step":
             last = event["decided"][-1]
             count = event["first"] + len(event["decided"])
-            self.in_hand[unit] = f"{count} decisions; the last: {last['reason']}"
+            self.in_hand[unit] = f"{counted(count, 'decision')}; the last: {last['reason']}"
         elif kind == "unit":
             self.in_hand.pop(unit, None)
         elif kind == "failed":
@@ -122,7 +123,7 @@ class Seen:
 
         progress = self.state["progress"]
         done, total = progress["done"], progress["total"]
-        text = f"{self._folder.id}: {self.state['state']}, {done} of {total} units"
+        text = f"{self._folder.id}: {self.state['state']}, {done} of {counted(total, 'unit')}"
         fresh = done - (self._done_before or 0)
         if fresh > 0 and done < total:
             pace = (time.monotonic() - self._started) / fresh

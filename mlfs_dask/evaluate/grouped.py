@@ -14,6 +14,7 @@ from mlfs_dask.errors import DataFileError, InputError
 from mlfs_dask.evaluate.splits import check_folds, fold_generator
 from mlfs_dask.storage.readers.csv_lists import numbered_cells
 from mlfs_dask.storage.readers.numerals import parse_number
+from mlfs_dask.wording import counted
 
 _HEADERS: Final = frozenset(
     ("group", "groups", "group_id", "group id", "id", "ids", "patient", "subject", "person", "user")
@@ -64,7 +65,7 @@ def groups(codes: Any, folds: int, seed: int, repeat: int = 0) -> list[IntArray]
     _, members, sizes = np.unique(array, return_inverse=True, return_counts=True)
     if len(sizes) < folds:
         raise InputError(
-            f"folds = {folds}, but the rows form only {len(sizes)} groups",
+            f"folds = {folds}, but the rows form only {counted(len(sizes), 'group')}",
             hint=f"A group is never parted: at most {len(sizes)} folds have one to test.",
             folds=folds,
             groups=len(sizes),

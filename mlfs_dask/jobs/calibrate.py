@@ -29,8 +29,8 @@ from mlfs_dask.jobs.rates import Rates
 from mlfs_dask.jobs.row_shape import Shape
 from mlfs_dask.jobs.workload import Work
 from mlfs_dask.storage.dataset import open_dataset
+from mlfs_dask.storage.in_memory import ArrayTable
 from mlfs_dask.storage.ingest import ingest
-from mlfs_dask.testing.tables import ArrayTable
 
 _TILE: Final = 1024
 _LABELS: Final = 8

@@ -17,6 +17,7 @@ from mlfs_dask.jobs.clusters.settings import (
 from mlfs_dask.jobs.on_cluster import OnClient
 from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.storage.places import Place
+from mlfs_dask.wording import counted
 
 _START_TIMEOUT: Final = "180s"  # starting processes on a machine that is busy with other things
 
@@ -45,8 +46,8 @@ class LocalProcesses(OnClient):
         super().__init__(None, listener, session, run)
         self._wanted = n_workers
         self._memory_limit = parse_bytes(memory_per_worker) if memory_per_worker else "auto"
-        plural = "" if n_workers == 1 else "es"
-        self.description = f"on {n_workers} worker process{plural} of this machine"
+        processes = counted(n_workers, "worker process", "worker processes")
+        self.description = f"on {processes} of this machine"
 
     def _connect(self, stack: ExitStack) -> Any:
         import dask

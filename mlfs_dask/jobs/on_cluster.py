@@ -32,6 +32,7 @@ from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.topics import empty_topic, forget_session, topic_of
 from mlfs_dask.jobs.work import Outcome, Task, describe, stop_session
 from mlfs_dask.storage.places import Place
+from mlfs_dask.wording import counted
 
 _QUEUED_PER_THREAD: Final = 2
 _COUNT_SECONDS: Final = 2.0
@@ -335,9 +336,8 @@ class OnClient:
         memory = self._memory.pop(message["worker"], None)
         why = f": it used {show_bytes(memory)} of memory, above its limit," if memory else ""
         left = "" if self._n_workers else "; no worker is left, the run waits for one"
-        count = f"{len(lost)} task{'' if len(lost) == 1 else 's'}"
         self._listener.incident(
-            f"worker {message['worker']} was lost{why} with {count} in hand"
+            f"worker {message['worker']} was lost{why} with {counted(len(lost), 'task')} in hand"
             f"{', to start anew' if lost else ''}{left}"
         )
         if self._alone and lost:

@@ -29,6 +29,7 @@ from mlfs_dask.jobs.units import Unit, units_of
 from mlfs_dask.jobs.workload import Work
 from mlfs_dask.storage.dataset import Dataset
 from mlfs_dask.storage.places import Place
+from mlfs_dask.wording import counted
 
 # Smaller jobs stay in this process: a cluster takes some seconds before its first task.
 _WORTH_A_CLUSTER_SECONDS: Final = 10.0
@@ -143,9 +144,11 @@ class Plan(Struct, frozen=True, kw_only=True):
         pairs = len(self.constant_labels)
         if pairs:
             labels = {(pair.dataset, pair.label) for pair in self.constant_labels}
+            have = "has" if pairs == 1 else "have"
             found.append(
-                f"{pairs} pairs of label and training fold have no positive or no negative row "
-                f"({len(labels)} labels): nothing can be learned about the label there"
+                f"{counted(pairs, 'pair')} of label and training fold {have} no positive or no "
+                f"negative row ({counted(len(labels), 'label')}): nothing can be learned about "
+                "the label there"
             )
         found += self.few_rows
         if self.rates_note:
@@ -366,7 +369,8 @@ def _refused(pairs: Sequence[ConstantLabel]) -> PlanError:
     )
     more = f"\n  and {len(pairs) - 20} more" if len(pairs) > 20 else ""
     return PlanError(
-        f"strict = true, and {len(pairs)} pairs of label and training fold are constant:"
+        f"strict = true, and {counted(len(pairs), 'pair')} of label and training fold "
+        f"{'is' if len(pairs) == 1 else 'are'} constant:"
         f"{shown}{more}",
         hint="Take fewer folds, leave out these labels, or set evaluate.strict = false.",
         pairs=len(pairs),

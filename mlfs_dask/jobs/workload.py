@@ -74,11 +74,6 @@ class Work:
         """On one core, with nothing between the stages."""
         return sum(stage.seconds for stage in self.stages)
 
-    @property
-    def serial_seconds(self) -> float:
-        """Of stages that are done by one process alone."""
-        return sum(stage.seconds for stage in self.stages if stage.tasks == 0)
-
     def slower(self, times: float) -> Work:
         """The same where everything takes longer.
 

@@ -12,6 +12,7 @@ from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.jobs.sessions import Session, read_sessions
 from mlfs_dask.jobs.sizes import show_seconds
 from mlfs_dask.report import words
+from mlfs_dask.wording import counted
 
 FAILURES_SHOWN: Final = 20
 _LOST: Final = "lost"
@@ -138,7 +139,7 @@ def _place(cluster: bool, workers: int) -> str:
         return "on a Dask cluster"
     if workers == 0:
         return "in one process"
-    return f"on {workers} worker process{'es' * (workers > 1)}"
+    return f"on {counted(workers, 'worker process', 'worker processes')}"
 
 
 def _lasted(sessions: Sequence[Session], work: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.kernels.greedy import first_at_most, key_cell_top
 from mlfs_dask.selectors.engine import Choice, Request, Step
+from mlfs_dask.wording import counted
 
 
 @dataclass
@@ -102,7 +103,7 @@ class EuclideanEngine:
         if len(state.left) == 0:
             return Step(state, decided=decided, stop="no candidate left")
         if len(state.chosen) >= self.limit:
-            return Step(state, decided=decided, stop=f"{self.limit} features chosen")
+            return Step(state, decided=decided, stop=f"{counted(self.limit, 'feature')} chosen")
         arguments = {"chosen": np.array(state.chosen), "candidates": state.left}
         return Step(state, decided=decided, request=Request("euclidean", arguments))
 

@@ -27,6 +27,7 @@ from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.kernels.ranking import argbest
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 from mlfs_dask.selectors.engine import Choice, Request, Step
+from mlfs_dask.wording import counted
 
 _NEGLIGIBLE = 1e-12
 
@@ -132,7 +133,9 @@ class InformationEngine:
     def _end(self, state: InformationState) -> str | None:
         if len(state.left) == 0:
             return "no candidate left"
-        return f"{self.limit} features chosen" if len(state.chosen) >= self.limit else None
+        return (
+            f"{counted(self.limit, 'feature')} chosen" if len(state.chosen) >= self.limit else None
+        )
 
     def _ask(self, state: InformationState) -> Request:
         return Request("redundancy", {"feature": state.chosen[state.n_added]})

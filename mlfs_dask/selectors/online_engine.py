@@ -26,6 +26,7 @@ import numpy as np
 
 from mlfs_dask.kernels.ranking import decision_key
 from mlfs_dask.selectors.engine import Choice, Request, Step
+from mlfs_dask.wording import counted
 
 NO_MORE: Final = "no feature left"
 _NEGLIGIBLE: Final = 1e-12
@@ -178,7 +179,9 @@ class OnlineEngine:
     def _go_on(self, state: OnlineState, decided: tuple[Choice, ...]) -> Step[OnlineState]:
         """Ask for the next arrivals, or end."""
         if self.max_features is not None and len(state.members) >= self.max_features:
-            return Step(state, decided=decided, stop=f"{len(state.members)} features are selected")
+            n = len(state.members)
+            stop = f"{counted(n, 'feature')} {'is' if n == 1 else 'are'} selected"
+            return Step(state, decided=decided, stop=stop)
         if state.arrived >= len(self.arrivals):
             return Step(state, decided=decided, stop=NO_MORE)
         request = Request("arrivals", self._ask(state))

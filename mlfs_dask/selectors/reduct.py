@@ -19,6 +19,7 @@ import numpy as np
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.kernels.ranking import decision_key
 from mlfs_dask.selectors.engine import Choice, Request, Step
+from mlfs_dask.wording import counted
 
 _NEGLIGIBLE: Final = 1e-12
 DROPPED: Final = "dropped: the positive region stays as it is"
@@ -240,9 +241,9 @@ class ReductEngine:
         size, core = state.whole
         n, rows = len(state.chosen), state.rows
         if state.is_whole:
-            return f"the positive region of all features is reached: {size} rows"
+            return f"the positive region of all features is reached: {counted(size, 'row')}"
         if self.min_dependency is not None and _key(rows) >= _key(self.min_dependency * size):
-            share = f"{rows} of {size} rows of the positive region"
+            share = f"{rows} of {counted(size, 'row')} of the positive region"
             return f"min_dependency = {self.min_dependency:g} is reached: {share}"
         full = self.max_features is not None and n >= self.max_features
         if not full and len(candidates):
@@ -252,8 +253,8 @@ class ReductEngine:
             limit = "no candidate left"
         reached = f"{100 * rows / size if size else 100:.4g} % of the positive region"
         if not set(core) <= set(state.chosen):
-            inside = len(set(core) & set(state.chosen))
-            return f"core not complete, {inside} of {len(core)} features: {limit}, {reached}"
+            inside = f"{len(set(core) & set(state.chosen))} of {counted(len(core), 'feature')}"
+            return f"core not complete, {inside}: {limit}, {reached}"
         return f"{limit}: {reached}"
 
     def _choose(self, state: ReductState, sizes: Sizes) -> Step[ReductState]:

@@ -1,9 +1,10 @@
 """Data files in, Zarr stores out and back.
 
 In
-    `readers` give `records` of a file; `ingest` checks them by `intake`, keeps them in a `spool`
-    and writes `arrays` of the smallest of the `dtypes`. `append` adds `blocks` of features. `synth`
-    makes data of what is `planted`, `synth_like` data in the `likeness` of a file.
+    `readers` give `records` of a file, tables `in_memory` theirs; `ingest` checks them by
+    `intake`, keeps them in a `spool` and writes `arrays` of the smallest of the `dtypes`. `append`
+    adds `blocks` of features. `synth` makes data of what is `planted`, `synth_like` data in the
+    `likeness` of a file.
 The store
     `layout` says how it looks, `digest` what identifies its values, `seal` that it is whole.
     `dataset` opens it by a name of the `catalogue`; a `store` has facts, `rows` are its X, read

@@ -16,6 +16,7 @@ from mlfs_dask.storage.places import ObjectPlace, Place, files_below, place
 from mlfs_dask.storage.records import BATCH_BYTES, RowBatch, SourceFile, TableHeader, row_bytes
 from mlfs_dask.storage.rows import RowReader
 from mlfs_dask.storage.seal import read_marker
+from mlfs_dask.wording import counted
 
 
 class Dataset:
@@ -77,8 +78,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         return (
-            f"<Dataset {self.name!r}: {self.n_samples} samples, {self.n_features} features, "
-            f"{self.n_labels} labels>"
+            f"<Dataset {self.name!r}: {counted(self.n_samples, 'sample')}, "
+            f"{counted(self.n_features, 'feature')}, {counted(self.n_labels, 'label')}>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -177,7 +177,7 @@ def test_a_stop_rule_ends_it(store, tmp_path):
     finished = run_job(order(store, tmp_path, *stops))
     assert finished.state == "done"
     run = open_run(finished.folder.path)
-    assert run.selection("nrs-stream [max_features=1]")["stop"] == "1 features are selected"
+    assert run.selection("nrs-stream [max_features=1]")["stop"] == "1 feature is selected"
 
 
 def test_resume_takes_the_store_as_it_was_when_the_run_does_not_follow(store, tmp_path):

@@ -82,7 +82,6 @@ def test_numbers_are_of_this_world(name, n, d, q, sparse, bits, share):
     work = COSTS[name](shape, params(name))
     assert 0 < work.seconds < float("inf")
     assert all(stage.seconds >= 0 and stage.result_bytes >= 0 for stage in work.stages)
-    assert 0 <= work.serial_seconds <= work.seconds
     room = MEMORY[name](shape, params(name), share)
     assert min(room.held, room.task, room.result) >= 0
     assert room.bytes(1) <= room.bytes(2) <= room.bytes(8)

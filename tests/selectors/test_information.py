@@ -64,7 +64,7 @@ def test_engine_stops_at_its_limit_and_states_stay():
     engine = InformationEngine(np.zeros(4, dtype=bool), limit=1, average=False)
     begun = engine.begin()
     step = engine.advance(begun.state, PARTS)
-    assert (step.decided[0].feature, step.stop) == (1, "1 features chosen")
+    assert (step.decided[0].feature, step.stop) == (1, "1 feature chosen")
     assert step.request is None
     assert begun.state.chosen == ()
     assert engine.advance(begun.state, PARTS).decided == step.decided

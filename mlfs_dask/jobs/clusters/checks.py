@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from mlfs_dask.jobs.clusters.findings import Finding, counted, several
+from mlfs_dask.jobs.clusters.findings import Finding, several
 from mlfs_dask.jobs.clusters.live import Live
 from mlfs_dask.jobs.clusters.probe import Facts, SchedulerFacts
 from mlfs_dask.jobs.clusters.versions import differences
 from mlfs_dask.jobs.sizes import show_bytes
+from mlfs_dask.wording import counted
 
 _MIB: Final = 2**20
 _LEAST_MEMORY: Final = 500 * _MIB  # interpreter, packages and compiled kernels take half of it

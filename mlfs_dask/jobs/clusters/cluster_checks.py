@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from mlfs_dask.jobs.clusters.address import SchedulerAddress, is_loopback
-from mlfs_dask.jobs.clusters.findings import Finding, counted, several
+from mlfs_dask.jobs.clusters.findings import Finding, several
 from mlfs_dask.jobs.clusters.live import Live
 from mlfs_dask.jobs.clusters.probe import SchedulerFacts
 from mlfs_dask.jobs.clusters.settings import ALLOWED_FAILURES, COORDINATOR
 from mlfs_dask.jobs.clusters.tls import TlsFiles
+from mlfs_dask.wording import counted
 
 _SKEW_WARNING: Final = 1.0
 _SKEW_PROBLEM: Final = 5.0  # leases of runs are taken over after 30 s without a sign

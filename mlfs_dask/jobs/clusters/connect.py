@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from mlfs_dask.errors import ClusterError
 from mlfs_dask.jobs.clusters.address import SchedulerAddress
-from mlfs_dask.jobs.clusters.findings import counted
 from mlfs_dask.jobs.clusters.target import Target
 from mlfs_dask.jobs.clusters.versions import refuse_other_versions
+from mlfs_dask.wording import counted
 
 _LOG = logging.getLogger(__name__)
 _ANSWER_SECONDS: Final = 5.0

@@ -34,24 +34,6 @@ class Finding(Struct, frozen=True, kw_only=True):
     fix: str | None = None
 
 
-def counted(n: int, noun: str) -> str:
-    """A number with its noun.
-
-    Parameters
-    ----------
-    n
-        How many.
-    noun
-        In the singular.
-
-    Examples
-    --------
-    >>> counted(1, "worker"), counted(2, "worker")
-    ('1 worker', '2 workers')
-    """
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
 def several(nodes: Iterable[str]) -> str:
     """Names of nodes, shortened.
 

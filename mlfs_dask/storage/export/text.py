@@ -118,8 +118,10 @@ def _libsvm_left_out(dataset: Table, last_feature: int, last_label: int) -> tupl
     notes = list(left_out(dataset, set()))
     empty = dataset.n_features - 1 - last_feature
     if empty:
-        notes.append(f"the last {empty} features, which are 0 in every row")
+        which = "feature, which is" if empty == 1 else f"{empty} features, which are"
+        notes.append(f"the last {which} 0 in every row")
     never = dataset.n_labels - 1 - last_label
     if never:
-        notes.append(f"the last {never} labels, which no row has")
+        which = "label" if never == 1 else f"{never} labels"
+        notes.append(f"the last {which}, which no row has")
     return tuple(notes)
