@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -24,6 +25,7 @@ MOST_TOGETHER: Final = 8
 """Results that are fetched in one message, at most; else two of each worker."""
 IN_FLIGHT: Final = 4
 """Tasks of each worker that are sent before their results are fetched."""
+_HELD_BACK: Final = 0.002  # seconds until the next message, as schedulers and workers of Dask do it
 SPAN: Final = "mlfs"
 """Name and id of the span of Dask that all our tasks belong to."""
 
@@ -121,6 +123,11 @@ class OnCluster:
 
     def __init__(self, client: Any, priority: int = 0) -> None:
         self._client = client
+        # A client sends a message at once and holds back the next ones for 10 ms, if nobody minds:
+        # longer than many a task. Results are released in between, so that every batch would wait.
+        stream = getattr(client, "scheduler_comm", None)
+        if stream is not None:
+            stream.interval = _HELD_BACK
         self._options = {"pure": False, "priority": priority}
         workers = client.scheduler_info(n_workers=-1)["workers"]
         self._slots = [name for name, worker in workers.items() for _ in range(worker["nthreads"])]
@@ -140,28 +147,33 @@ class OnCluster:
         # Dask sends tasks to a worker that has what they depend on: all of them to the only holder
         # of a shared value, from where others take them now and then, one by one.
         in_turn = any(hasattr(type(value), "result") for value in common)
+        submit = self._submit_in_turn if in_turn else self._submit
         alive: deque[Any] = deque()
         left, sent = iter(items), 0
         try:
             while sent < len(items) or alive:
-                if len(alive) <= window // 2:
+                # What is sent soon after a message is held back: tasks go before results that are
+                # released, and all of them together.
+                done, results = self._fetch(alive)
+                if sent < len(items) and len(alive) <= window // 2:
                     some = list(islice(left, window - len(alive)))
-                    submit = self._submit_in_turn if in_turn else self._submit
                     alive.extend(submit(function, some, common, prefix, sent))
                     sent += len(some)
-                yield from self._fetch(alive)
+                for future in done:
+                    future.release()
+                yield from results
         finally:
             for future in alive:
                 future.cancel()
 
-    def _fetch(self, alive: deque[Any]) -> list[Any]:
-        """Results of the first futures, in one message; others are at work meanwhile."""
-        first = [alive[index] for index in range(min(fetched_together(self.n_workers), len(alive)))]
-        results: list[Any] = self._client.gather(first)
-        for future in first:
+    def _fetch(self, alive: deque[Any]) -> tuple[list[Any], list[Any]]:
+        """The first futures and their results, in one message; others are at work meanwhile."""
+        count = min(fetched_together(self.n_workers), len(alive))
+        first = [alive[index] for index in range(count)]
+        results: list[Any] = self._client.gather(first) if first else []
+        for _ in first:
             alive.popleft()
-            future.release()
-        return results
+        return first, results
 
     def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
         """Return futures; what a lost worker held is computed again by those that are left."""
@@ -179,17 +191,13 @@ class OnCluster:
 
         Items that depend on something go where that is.
         """
-        if any(getattr(item, "dependency", None) is not None for item in items):
+        where = [getattr(item, "dependency", None) for item in items]
+        if not self._slots or any(dependency is not None for dependency in where):
             return self._submit(function, items, common, prefix, first)
-        futures: list[Any] = [None] * len(items)
-        for turn, slot in enumerate(self._slots[: len(items)]):
-            own = range(turn, len(items), len(self._slots))
-            wish = {"workers": slot, "allow_other_workers": True}
-            some = [items[index] for index in own]
-            futures[turn :: len(self._slots)] = self._submit(
-                function, some, common, f"{prefix}-{turn}", first, **wish
-            )
-        return futures if self._slots else self._submit(function, items, common, prefix, first)
+        from dask.base import annotate
+
+        with annotate(workers=_InTurn(self._slots), allow_other_workers=True):
+            return self._submit(function, items, common, prefix, first)
 
     def _submit(
         self,
@@ -198,7 +206,6 @@ class OnCluster:
         common: tuple[Any, ...],
         prefix: str,
         first: int,
-        **options: Any,
     ) -> list[Any]:
         count = len(items)
         if count == 0:
@@ -215,13 +222,22 @@ class OnCluster:
                 *([value] * count for value in common),
                 key=[f"{prefix}-{first + index}" for index in range(count)],
                 **self._options,
-                **options,
             )
         return futures
 
     def share(self, value: Any) -> Any:
         """Scatter the value once; workers fetch it from each other."""
         return self._client.scatter(value, hash=False, broadcast=False)
+
+
+@dataclass(frozen=True)
+class _InTurn:
+    """The worker that a task shall go to, by the number at the end of its key."""
+
+    slots: list[str]
+
+    def __call__(self, key: str) -> list[str]:
+        return [self.slots[int(key.rpartition("-")[2]) % len(self.slots)]]
 
 
 def in_one_span() -> AbstractContextManager[Any]:

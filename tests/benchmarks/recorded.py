@@ -37,6 +37,8 @@ class Recorded:
 
     Attributes
     ----------
+    n_workers
+        For whom work is cut into tasks.
     stages
         In order.
     aside
@@ -44,32 +46,45 @@ class Recorded:
         in one process: a worker unpacks its tasks and packs its results.
     computed
         Seconds of kernels alone.
+    _there
+        What workers would have already, by its id: values that were shared, results they keep.
     """
 
     n_workers: int = 1
     stages: list[Stage] = field(default_factory=list)
     aside: float = 0.0
     computed: float = 0.0
-    _shared: dict[int, Any] = field(default_factory=dict)
+    _there: dict[int, Any] = field(default_factory=dict)
 
     def map(
         self, function: Callable[..., Any], items: Sequence[Any], *common: Any
     ) -> Iterator[Any]:
         """As `InProcess.map`, with a stage noted at the end."""
+        return self._run(function, items, common)
+
+    def _run(
+        self,
+        function: Callable[..., Any],
+        items: Sequence[Any],
+        common: tuple[Any, ...],
+        *,
+        fetched: bool = True,
+    ) -> Iterator[Any]:
+        """One after the other, each as a worker does it; results are packed if they are fetched."""
         seconds, packing, making, sent = 0.0, 0.0, 0.0, 0
         run = InProcess(1)
-        small = [value for value in common if id(value) not in self._shared]
-        shared = len(small) < len(common)
+        small = [value for value in common if id(value) not in self._there]
         for number in range(len(items)):
             asked = perf_counter()
             item = items[number]
-            task = pickle.dumps((item, small), protocol=5)
+            kept = getattr(item, "dependency", None) is not None
+            task = pickle.dumps((item.detached() if kept else item, small), protocol=5)
             packed = perf_counter()
             pickle.loads(task)
             unpacked = perf_counter()
             [result] = run.map(function, [item], *common)
             done = perf_counter()
-            sent += len(task) + len(pickle.dumps(result, protocol=5))
+            sent += len(task) + (len(pickle.dumps(result, protocol=5)) if fetched else 0)
             end = perf_counter()
             seconds += done - unpacked
             packing += (unpacked - packed) + (end - done)
@@ -83,8 +98,9 @@ class Recorded:
                 seconds + packing,
                 tasks=len(items),
                 result_bytes=sent,
+                rounds=1.0 if fetched else 0.0,
                 making_seconds=making,
-                shared=shared,
+                shared=len(small) < len(common),
             )
         )
         self.computed += seconds
@@ -93,15 +109,15 @@ class Recorded:
         """The value itself; it is sent, and nothing is waited for."""
         begin = perf_counter()
         size = len(pickle.dumps(value, protocol=5))
-        self._shared[id(value)] = value
+        self._there[id(value)] = value
         self.stages.append(Stage("share", 0.0, tasks=1, sent_bytes=size, rounds=0.0))
         self.aside += perf_counter() - begin
         return value
 
     def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
         """The results themselves; on a cluster nothing is fetched and nothing waited for."""
-        results = list(self.map(function, items, *common))
-        self.stages[-1] = replace(self.stages[-1], rounds=0.0)
+        results = list(self._run(function, items, common, fetched=False))
+        self._there.update((id(result), result) for result in results)
         return results
 
 
@@ -137,7 +153,8 @@ def work_on_workers(
 
     set_for_workers = dask.config.get("distributed.nanny.pre-spawn-environ")
     path_of_modules = [str(_TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    request = json.dumps({"method": method, "params": params, "path": path, "warm": warm})
+    asked = {"method": method, "params": params, "path": path, "workers": workers, "warm": warm}
+    request = json.dumps(asked)
     there = [
         subprocess.Popen(
             [sys.executable, "-m", "benchmarks.recorded", request],
@@ -163,8 +180,8 @@ def work_on_workers(
         assert process.returncode == 0
     select = selection(method, params, path)
     if warm:
-        work_of(select)
-    return Work("", (*_mean(works).stages[:-1], work_of(select).stages[-1]))
+        work_of(select, workers)
+    return Work("", (*_mean(works).stages[:-1], work_of(select, workers).stages[-1]))
 
 
 def _line_of(process: subprocess.Popen[str]) -> str:
@@ -172,9 +189,9 @@ def _line_of(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def _measured(select: Callable[[Any], Any], *, warm: bool) -> Work:
+def _measured(select: Callable[[Any], Any], workers: int, *, warm: bool) -> Work:
     """The median of some measures, or one."""
-    works = [work_of(select) for _ in range(_REPEATS if warm else 1)]
+    works = [work_of(select, workers) for _ in range(_REPEATS if warm else 1)]
     return sorted(works, key=lambda work: work.seconds)[len(works) // 2]
 
 
@@ -190,15 +207,17 @@ def _mean(works: Sequence[Work]) -> Work:
     )
 
 
-def work_of(select: Callable[[Any], Any]) -> Work:
+def work_of(select: Callable[[Any], Any], workers: int = 1) -> Work:
     """Stages of a selection, and the rest as one that the deciding process does alone.
 
     Parameters
     ----------
     select
         Runs it on an executor.
+    workers
+        For whom work is cut into tasks.
     """
-    recorded = Recorded()
+    recorded = Recorded(workers)
     begin = perf_counter()
     select(recorded)
     rest = perf_counter() - begin - recorded.aside - recorded.computed
@@ -208,13 +227,13 @@ def work_of(select: Callable[[Any], Any]) -> Work:
 def _answer(request: str) -> None:
     """Measure what a request asks for: once others are ready, too."""
     asked = json.loads(request)
-    warm = asked.pop("warm")
+    warm, workers = asked.pop("warm"), asked.pop("workers")
     select = selection(**asked)
     if warm:
-        work_of(select)
+        work_of(select, workers)
     print(_READY, flush=True)
     sys.stdin.readline()
-    print(msgspec.json.encode(_measured(select, warm=warm)).decode())
+    print(msgspec.json.encode(_measured(select, workers, warm=warm)).decode())
 
 
 if __name__ == "__main__":

@@ -77,3 +77,18 @@ def test_a_current_client_is_used_and_gives_the_same():
             np.testing.assert_array_equal(got, np.add.reduceat(X, [0, 6, 12, 18]))
         assert list(executor.map(pow, [2, 3], executor.share(2))) == [4, 9]
     assert isinstance(get_executor(), InProcess)
+
+
+@pytest.mark.cluster
+def test_tasks_that_share_a_value_go_to_the_workers_in_turn():
+    from distributed import Client
+
+    with Client(
+        processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as client:
+        executor = OnCluster(client)
+        client.get_task_stream()  # from now on what workers do is noted
+        assert list(executor.map(_slow_first, range(20), executor.share(5))) == list(range(5, 25))
+        done = [task for task in client.get_task_stream() if task["key"].startswith("slow_first")]
+    assert sorted(int(task["key"].rpartition("-")[2]) for task in done) == list(range(20))
+    assert len({task["worker"] for task in done}) == 2
