@@ -121,10 +121,9 @@ class Cooccurrence:
         kept = self._executor.keep(_encode, [tasks[t] for t in range(n_kept)], self._bins)
         work = (upto[n_kept - 1] if n_kept else 0) * len(self.totals)
         n_groups = max(1, min(n_kept, n_workers, int(work // _TASK_WORK)))
-        groups = np.array_split(np.arange(n_kept), n_groups)
-        found: list[KeptTiles | TileTask] = [
-            KeptTiles([kept[t] for t in group]) for group in groups if len(group)
-        ]
+        # As workers took them in turn, so that those of a group stand together.
+        groups = [kept[first::n_groups] for first in range(n_groups)]
+        found: list[KeptTiles | TileTask] = [KeptTiles(group) for group in groups if group]
         return found + [tasks[t] for t in range(n_kept, len(tasks))]
 
     def of_feature(self, feature: int) -> Iterator[tuple[IntArray, IntArray]]:

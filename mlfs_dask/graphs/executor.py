@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Protocol
+from weakref import WeakKeyDictionary
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.budget import limit_memory, memory_limit
@@ -132,6 +133,7 @@ class OnCluster:
         workers = client.scheduler_info(n_workers=-1)["workers"]
         self._slots = [name for name, worker in workers.items() for _ in range(worker["nthreads"])]
         self.n_workers = max(1, len(self._slots))
+        self._homes: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
         self.memory_bytes: int | None = min(limits, default=None)
 
@@ -146,7 +148,9 @@ class OnCluster:
         prefix, window = _prefix(function), IN_FLIGHT * self.n_workers
         # Dask sends tasks to a worker that has what they depend on: all of them to the only holder
         # of a shared value, from where others take them now and then, one by one.
-        in_turn = any(hasattr(type(value), "result") for value in common)
+        in_turn = any(hasattr(type(value), "result") for value in common) or any(
+            self._home_of(item) for item in items
+        )
         submit = self._submit_in_turn if in_turn else self._submit
         alive: deque[Any] = deque()
         left, sent = iter(items), 0
@@ -177,7 +181,11 @@ class OnCluster:
 
     def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
         """Return futures; what a lost worker held is computed again by those that are left."""
-        return self._submit_in_turn(function, items, common, _prefix(function), 0)
+        futures = self._submit_in_turn(function, items, common, _prefix(function), 0)
+        for future, home in zip(futures, self._wishes(items, 0), strict=True):
+            if home is not None:
+                self._homes[future] = home
+        return futures
 
     def _submit_in_turn(
         self,
@@ -187,17 +195,34 @@ class OnCluster:
         prefix: str,
         first: int,
     ) -> list[Any]:
-        """As `_submit`, with a wish: each item goes to the next worker, if that is there in time.
-
-        Items that depend on something go where that is.
-        """
-        where = [getattr(item, "dependency", None) for item in items]
-        if not self._slots or any(dependency is not None for dependency in where):
+        """As `_submit`, with a wish: each item goes to a certain worker, if that is there."""
+        wishes = self._wishes(items, first)
+        wished = [home for home in wishes if home is not None]
+        if len(wished) < len(wishes):
             return self._submit(function, items, common, prefix, first)
         from dask.base import annotate
 
-        with annotate(workers=_InTurn(self._slots), allow_other_workers=True):
+        with annotate(workers=_Wishes(first, wished), allow_other_workers=True):
             return self._submit(function, items, common, prefix, first)
+
+    def _wishes(self, items: Sequence[Any], first: int) -> list[str | None]:
+        """Where each item should go: where what it depends on was put, else in turn.
+
+        What tasks know of a block, and change, is of no use to a worker that fetched it earlier or
+        has to fetch it.
+        """
+        found: list[str | None] = []
+        for index, item in enumerate(items, first):
+            free = getattr(item, "dependency", None) is None and self._slots
+            found.append(self._slots[index % len(self._slots)] if free else self._home_of(item))
+        return found
+
+    def _home_of(self, item: Any) -> str | None:
+        """The worker where all that an item depends on was put."""
+        dependency = getattr(item, "dependency", None)
+        kept = dependency if isinstance(dependency, list) else [dependency]
+        homes = {self._homes.get(x) if hasattr(type(x), "result") else None for x in kept}
+        return homes.pop() if len(homes) == 1 else None
 
     def _submit(
         self,
@@ -231,13 +256,14 @@ class OnCluster:
 
 
 @dataclass(frozen=True)
-class _InTurn:
-    """The worker that a task shall go to, by the number at the end of its key."""
+class _Wishes:
+    """The workers that tasks shall go to, by the number at the end of their keys."""
 
-    slots: list[str]
+    first: int
+    workers: list[str]
 
     def __call__(self, key: str) -> list[str]:
-        return [self.slots[int(key.rpartition("-")[2]) % len(self.slots)]]
+        return [self.workers[int(key.rpartition("-")[2]) - self.first]]
 
 
 def in_one_span() -> AbstractContextManager[Any]:

@@ -2,10 +2,13 @@
 
 import threading
 import time
+from dataclasses import dataclass
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster, get_worker
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.executor import InProcess, OnCluster, get_executor
@@ -62,8 +65,6 @@ def test_without_a_client_kernels_run_here():
 
 @pytest.mark.cluster
 def test_a_current_client_is_used_and_gives_the_same():
-    from distributed import Client
-
     X = np.arange(60.0).reshape(20, 3)
     with Client(
         processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
@@ -81,8 +82,6 @@ def test_a_current_client_is_used_and_gives_the_same():
 
 @pytest.mark.cluster
 def test_tasks_that_share_a_value_go_to_the_workers_in_turn():
-    from distributed import Client
-
     with Client(
         processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as client:
@@ -92,3 +91,55 @@ def test_tasks_that_share_a_value_go_to_the_workers_in_turn():
         done = [task for task in client.get_task_stream() if task["key"].startswith("slow_first")]
     assert sorted(int(task["key"].rpartition("-")[2]) for task in done) == list(range(20))
     assert len({task["worker"] for task in done}) == 2
+
+
+class Kept(list):
+    """Changed in place by the tasks that come to it."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    dependency: object = None
+    kept: Kept | None = None
+
+    def attached(self, kept):
+        return Visit(kept=kept)
+
+    def detached(self):
+        return Visit()
+
+
+def _worker():
+    return get_worker().address
+
+
+def _begin(item):
+    time.sleep(0.05 * (item % 3))  # so that some workers are idle when others have begun
+    return Kept([_worker()])
+
+
+def _visit(visit, _):
+    time.sleep(0.05)
+    visit.kept.append(_worker())
+    return list(visit.kept)
+
+
+@pytest.mark.cluster
+def test_what_is_kept_is_visited_where_it_is():
+    """Else a worker finds what it fetched before others changed it."""
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
+        LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        executor = OnCluster(client)
+        shared = executor.share("needed by all")  # soon at hand everywhere
+        for n_items in (1, 4, 9):
+            kept = executor.keep(_begin, range(n_items))
+            for visits in range(1, 4):
+                seen = list(executor.map(_visit, [Visit(each) for each in kept], shared))
+                assert [len(each) for each in seen] == [1 + visits] * n_items
+                assert all(len(set(each)) == 1 for each in seen)
+            assert len({each[0] for each in seen}) == min(n_items, 3)
