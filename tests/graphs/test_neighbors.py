@@ -1,18 +1,17 @@
 """Exact neighbours through tiles, executors and roads, against plain loops and scikit-learn."""
 
 import random
-from contextlib import contextmanager
 
 import dask.array as da
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from neighbor_forms import joined, rows_as
 from sklearn.neighbors import NearestNeighbors
 
 from mlfs_dask.errors import InputError
-from mlfs_dask.graphs import neighbor_tasks, neighbors, search_tasks
+from mlfs_dask.graphs import neighbors
 from mlfs_dask.graphs.executor import InProcess
 from mlfs_dask.graphs.neighbors import NeighborSearch, nearest_neighbors, whole_lists
 from mlfs_dask.graphs.source import as_source
@@ -80,20 +79,6 @@ def assert_same_lists(found, expected):
     np.testing.assert_array_equal(distances, np.sqrt(np.array(squared)))
 
 
-@contextmanager
-def rows_as(form, **patches):
-    """How rows are wrapped, with CSR rows compared by all cells, stored cells or meetings."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbors, "SPARSE_SHARE", 1.0 if form == "postings" else -1.0)
-        if form == "meetings":
-            patch.setattr(neighbors, "BRUTE_FEATURES", 0)
-            patch.setattr(neighbors, "MET_SHARE", 0.6)
-        homes = {"PREPARED_BYTES": neighbors, "TRAINING_STRIP": search_tasks}
-        for name, value in patches.items():
-            patch.setattr(homes.get(name, neighbor_tasks), name, value)
-        yield np.asarray if form == "array" else sp.csr_matrix
-
-
 FORMS = st.sampled_from(["array", "csr", "postings", "meetings"])
 
 
@@ -127,20 +112,11 @@ def test_rows_prepared_strip_by_strip_give_the_same_lists(case, tile, form) -> N
         yield from search.of_queries(2, whole_lists)
 
     with rows_as("array") as wrap:
-        expected = _joined(lists(wrap))
+        expected = joined(lists(wrap))
     with rows_as(
         form, PREPARED_BYTES=0, PART_BYTES=1, TRAINING_STRIP=2, POSTED_ROWS=2, MET_ROWS=3
     ) as wrap:
-        assert _joined(lists(wrap)) == expected
-
-
-def _joined(results):
-    """Lists of all blocks, leave-one-out and queries one after the other."""
-    return [
-        (row.tolist(), places.tolist())
-        for _, found in results
-        for row, places in zip(found.distances.astype(float), found.indices, strict=True)
-    ]
+        assert joined(lists(wrap)) == expected
 
 
 @pytest.mark.parametrize("tile", [7, 64, 1000])
@@ -215,87 +191,6 @@ def test_test_values_are_scaled_by_training_ranges_and_not_clipped() -> None:
     distances, indices = nearest_neighbors(train, as_source(np.array([[6.0, 0.0]])), 2)
     assert indices.tolist() == [[1, 0]]
     np.testing.assert_array_equal(distances, np.sqrt([[5.0, 9.0]]))
-
-
-@pytest.mark.parametrize("normalize", ["minmax", "none"])
-def test_zero_one_data_take_popcounts_and_give_the_same_numbers(normalize) -> None:
-    """The same rows beside one that is not 0/1 take the other road."""
-    rng = np.random.default_rng(6)
-    X = (rng.random((120, 40)) < 0.25).astype(np.float64)
-    X[:100, 3] = 1.0  # constant in training, not in the queries
-    order = rng.permutation(40)
-    train = as_source(X[:100])
-    queries = X[100:].copy()
-    packed = NeighborSearch(train, as_source(queries), order=order, normalize=normalize)
-    queries = np.vstack([queries, np.full(40, 0.5)])
-    dense = NeighborSearch(train, as_source(queries), order=order, normalize=normalize)
-    assert (packed.road, dense.road) == ("popcount", "dense")
-    ours = _joined(packed.of_queries(9, whole_lists))
-    assert ours == _joined(dense.of_queries(9, whole_lists))[:20]
-
-
-def test_sparse_rows_take_postings_and_give_the_same_bits() -> None:
-    """Counts in few of many features, negative and missing ones too; dense queries meet them."""
-    rng = np.random.default_rng(11)
-    X = rng.integers(1, 9, (400, 90)) * (rng.random((400, 90)) < 0.04) * 1.0
-    X[:, 5] -= 2.0 * (rng.random(400) < 0.1)
-    X[3, 7] = X[250, 8] = np.nan
-    order, counts = rng.permutation(90), np.array([4, 40, 90])
-    train = as_source(sp.csr_matrix(X[:360]), tile=128)
-    roads, results = [], []
-    for rows, queries in ((train, sp.csr_matrix(X[360:])), (train, X[360:]), (X[:360], X[360:])):
-        search = NeighborSearch(as_source(rows), as_source(queries), order=order, counts=counts)
-        roads.append(search.road)
-        results.append(
-            [
-                _joined(search.leave_one_out(6, whole_lists)),
-                _joined(search.of_queries(6, whole_lists)),
-            ]
-        )
-    assert roads == ["postings", "postings", "dense"]
-    assert results[0] == results[1] == results[2]
-
-
-@pytest.mark.parametrize(
-    ("form", "values", "met"),
-    [
-        ("array", 2, False),
-        ("csr", 2, False),
-        ("csr", 9, False),
-        ("meetings", 2, True),
-        ("postings", 9, True),
-    ],
-)
-def test_pairs_that_meet_are_looked_at(form, values, met) -> None:
-    """In sparse rows of many features those that share one, else all; copies count alike."""
-    rng = np.random.default_rng(12)
-    X = rng.integers(1, values, (90, 60)) * (rng.random((90, 60)) < 0.04) * 1.0
-    shared = np.count_nonzero((X != 0) @ (X != 0).T) if met else 90 * 90
-    with rows_as(form) as wrap:
-        search = NeighborSearch(as_source(wrap(X), tile=32), as_source(wrap(X[:30]), tile=32))
-        assert np.isnan(search.pair_share)
-        list(search.leave_one_out(3, whole_lists))
-    assert 90 * 90 * search.pair_share == shared
-    assert not met or 0.01 < search.pair_share < 0.5
-
-
-@pytest.mark.parametrize(("d", "road"), [(1024, "popcount"), (1025, "meetings")])
-def test_up_to_1024_features_are_compared_bit_by_bit(d, road) -> None:
-    X = (np.random.default_rng(0).random((60, d)) < 0.02).astype(np.uint8)
-    X[0] = 1
-    assert NeighborSearch(as_source(sp.csr_matrix(X))).road == road
-
-
-def test_distances_beyond_255_features() -> None:
-    rng = np.random.default_rng(7)
-    X = (rng.random((60, 900)) < 0.5).astype(np.uint8)
-    X[:20] = 0
-    search = NeighborSearch(as_source(X))
-    assert search.road == "popcount"
-    expected = nearest(X.astype(float).tolist(), None, 30, normalize="none")
-    squared = [found.distances[:, 0] for _, found in search.leave_one_out(30, whole_lists)]
-    np.testing.assert_array_equal(np.concatenate(squared), expected[0])
-    assert np.concatenate(squared).max() > 255
 
 
 def test_a_curve_is_one_pass_and_each_point_a_search() -> None:
