@@ -171,4 +171,5 @@ def test_two_workers_against_one(side_by_side: SideBySide) -> None:
         side_by_side,
         "nrs-stream, 300 arrivals of tmc2007-500-fixed",
         lambda: mlfs.get_selector("nrs-stream", arrival=first).fit(dataset).path_,
+        rounds=1,
     )
