@@ -10,15 +10,15 @@ from statistics import median
 from time import perf_counter, process_time, thread_time
 from typing import Any, Final
 
-import numpy as np
-
 from mlfs_dask.graphs.executor import IN_FLIGHT, OnCluster, available_cores, fetched_together
 
 _LEAST: Final = 1e-4
 _TASKS: Final = 400
 _MANY: Final = 4  # workers
 _HASHES: Final = 1_500_000  # some tenths of a second, without the interpreter's lock
-_FEW_HASHES: Final = 12_000  # some milliseconds
+_FEW_HASHES: Final = 16_000  # some milliseconds
+_SHORT: Final = 120  # tasks of that length
+_RESULT_BYTES: Final = 2**19
 
 
 def cluster_rates() -> dict[str, float]:
@@ -26,7 +26,7 @@ def cluster_rates() -> dict[str, float]:
     begin = perf_counter()
     with _workers(1) as client:
         executor = OnCluster(client)
-        _all(executor, _nothing, range(20))
+        _all(executor, _nothing, [0] * 20)
         started = perf_counter() - begin
         one = median(_seconds(lambda: _all(executor, _nothing, [0])) for _ in range(15))
         few = _handing_out(executor, client)
@@ -42,26 +42,23 @@ def cluster_rates() -> dict[str, float]:
         besides = (worker + task) / each + message
         upkeep, background = _beside_tasks(executor)
         alone = _short_tasks(executor)
-        size = 16 * 2**20
-        sent = median(_seconds(lambda: _all(executor, np.zeros, [size // 8])) for _ in range(15))
+        full = _handing_out(executor, client, size=_RESULT_BYTES)
         begin = perf_counter()
     ended = perf_counter() - begin
     with _workers(available_cores()) as client:
-        crowded = _short_tasks(OnCluster(client))
-    more = fetched_together(available_cores()) - fetched_together(1)
-    crowded -= alone + more * task + (available_cores() - 1) * message
+        crowd = _short_tasks(OnCluster(client))
     return {
         "cluster_seconds": started + ended,
         "round_seconds": one,
         "reply_seconds": max(_LEAST, 2 * few.seconds / each - besides),
         "shared_reply_seconds": max(_LEAST, 2 * with_shared.seconds / each - besides),
-        "crowded_seconds": max(_LEAST, crowded),
+        "crowded": max(_LEAST, _crowded(alone, crowd, worker, task, message)),
         "task_seconds": task,
         "message_seconds": message,
         "worker_seconds": worker,
         "upkeep": max(_LEAST, upkeep),
         "background": max(_LEAST, background),
-        "bytes_per_second": size / max(_LEAST, sent - one),
+        "bytes_per_second": _RESULT_BYTES / max(_LEAST, full.here - few.here),
     }
 
 
@@ -74,29 +71,57 @@ class _TaskCost:
     there: float
 
 
-def _handing_out(executor: OnCluster, client: Any, *shared: Any) -> _TaskCost:
+def _handing_out(executor: OnCluster, client: Any, *shared: Any, size: int = 0) -> _TaskCost:
     before, here = sum(client.run(process_time).values()), process_time()
-    took = _seconds(lambda: _all(executor, _nothing, range(_TASKS), *shared))
+    took = _seconds(lambda: _all(executor, _nothing, [size] * _TASKS, *shared))
     here = process_time() - here
     there = sum(client.run(process_time).values()) - before
     return _TaskCost(took / _TASKS, here / _TASKS, there / _TASKS)
 
 
-def _short_tasks(executor: OnCluster) -> float:
-    """Seconds from sending some short tasks until the next are sent, one after the other done.
+@dataclass(frozen=True)
+class _Turn:
+    """Seconds from sending some short tasks until the next are sent, and those of a task."""
 
-    Where all cores have workers, whoever answers waits for one of them.
-    """
+    seconds: float
+    task: float
+
+
+def _short_tasks(executor: OnCluster) -> _Turn:
+    """Turns of tasks of some milliseconds, on workers that have nothing else to do."""
     shared = executor.share(0)
     _all(executor, _hash, range(20), shared)
-    batches = _TASKS / fetched_together(executor.n_workers)
-    took = _seconds(lambda: _all(executor, _hash, range(_TASKS), shared))
-    return took / batches * IN_FLIGHT * executor.n_workers / fetched_together(executor.n_workers)
+    each = median(executor.map(_hash, range(20), shared))
+    took = median(_seconds(lambda: _all(executor, _hash, range(_SHORT), shared)) for _ in range(5))
+    return _Turn(took / _SHORT * IN_FLIGHT * executor.n_workers, each)
 
 
-def _hash(item: int, shared: int) -> int:
+def _crowded(alone: _Turn, crowd: _Turn, worker: float, task: float, message: float) -> float:
+    """How much longer handing out takes if all cores have workers, as a share.
+
+    A worker alone finds a core free for whoever answers it. The more there are, the more tasks and
+    messages are part of a turn. What is lost besides is lost while workers compute.
+    """
+
+    def handing(n: int) -> float:
+        return fetched_together(n) * task + min(n, fetched_together(n)) * message
+
+    def computing(n: int) -> float:
+        return max(1.0, fetched_together(n) / n) * (alone.task + worker)
+
+    n = available_cores()
+    on_their_way = IN_FLIGHT * n / fetched_together(n)
+    expected = alone.seconds + (handing(n) - handing(1)) + (computing(n) - computing(1))
+    expected = max(expected, on_their_way * handing(n))  # nothing else limits that many workers
+    at_work = min(1.0, computing(n) * on_their_way / crowd.seconds)
+    return (crowd.seconds - expected) / (handing(n) * at_work)
+
+
+def _hash(item: int, shared: int) -> float:
+    """Processor time of some milliseconds."""
+    begin = thread_time()
     hashlib.pbkdf2_hmac("sha256", b"", b"%d" % item, _FEW_HASHES)
-    return shared
+    return thread_time() - begin
 
 
 def _beside_tasks(executor: OnCluster) -> tuple[float, float]:
@@ -141,8 +166,8 @@ def _all(executor: OnCluster, function: Callable[..., Any], items: Any, *shared:
         pass
 
 
-def _nothing(item: int, *shared: int) -> int:
-    return item
+def _nothing(size: int, *shared: int) -> bytes:
+    return bytes(size)
 
 
 def _seconds(action: Callable[[], Any]) -> float:

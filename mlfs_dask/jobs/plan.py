@@ -300,7 +300,6 @@ def _wide(work: Work, workers: int, rates: Rates) -> Elapsed:
         round_seconds=1e-4,
         reply_seconds=1e-5,
         shared_reply_seconds=1e-5,
-        crowded_seconds=1e-5,
         upkeep=1e-5,
         bytes_per_second=1e12,
     )

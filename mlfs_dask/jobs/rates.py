@@ -69,14 +69,15 @@ class Rates(Struct, frozen=True, kw_only=True):
         work of others: Dask holds messages back for some milliseconds to send more at a time.
     shared_reply_seconds
         The same if tasks depend on a value that was shared.
-    crowded_seconds
-        What a reply takes longer where all cores of a machine have workers that compute.
+    crowded
+        How much longer handing out tasks takes while all cores of a machine have workers that
+        compute, as a share.
     upkeep
         What a worker's process does beside its task, as a share of the task's time.
     background
         Cores that scheduler, client and nannies take while workers compute, besides tasks.
     bytes_per_second
-        Between processes.
+        Of results, as scheduler and client pass them on.
     read_bytes_per_second
         Of a store, decoded, on one core.
     process_bytes
@@ -87,16 +88,16 @@ class Rates(Struct, frozen=True, kw_only=True):
     start_seconds: float = 1.5
     unit_seconds: float = 0.02
     cluster_seconds: float = 4.0
-    task_seconds: float = 0.0007
-    message_seconds: float = 0.0008
-    worker_seconds: float = 0.001
-    round_seconds: float = 0.011
-    reply_seconds: float = 0.011
-    shared_reply_seconds: float = 0.011
-    crowded_seconds: float = 0.002
-    upkeep: float = 0.03
-    background: float = 0.08
-    bytes_per_second: float = 5e8
+    task_seconds: float = 0.0008
+    message_seconds: float = 0.0007
+    worker_seconds: float = 0.0007
+    round_seconds: float = 0.008
+    reply_seconds: float = 0.007
+    shared_reply_seconds: float = 0.007
+    crowded: float = 1.5
+    upkeep: float = 0.02
+    background: float = 0.02
+    bytes_per_second: float = 1.4e9
     read_bytes_per_second: float = 8e8
     process_bytes: int = 250 * 2**20
 

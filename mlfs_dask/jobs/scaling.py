@@ -9,7 +9,7 @@ a few at a time, while others are at work; if these are done sooner, workers wai
 
 Workers do more than their tasks: they unpack them, and have threads beside the one that computes.
 Where all processes share a machine, these find a core that is free, as long as one is; then all of
-them, scheduler and client too, share what there is.
+them, scheduler and client too, share what there is, and get their turn later.
 
 A loss is what a stage takes beyond its even share of the workers; the largest is the bottleneck.
 """
@@ -134,10 +134,10 @@ def elapsed(work: Work, workers: int, rates: Rates, cores: int | None = None) ->
             computing, shared = every * _rounds_of_tasks(stage, workers), 0.0
         else:
             computing = own * _rounds_of_tasks(stage, workers)
-            shared = (every + handing) / max(cores / 2, cores - rates.background)
+            shared = (every + handing + sending) / max(cores / 2, cores - rates.background)
         turning = 0.0
         if stage.rounds:
-            crowded = 0.0 if cores is None or workers < cores else rates.crowded_seconds
+            crowded = 0.0 if cores is None or workers < cores else rates.crowded
             turning = (messages - stage.rounds) * _turn(stage, own, workers, rates, crowded)
         busiest = max(computing, handing, sending, turning, shared)
         total += busiest + waiting
@@ -170,7 +170,8 @@ def _turn(stage: Stage, own: float, workers: int, rates: Rates, crowded: float) 
     """Seconds from a message to the next if nothing but the answers to earlier ones limits them.
 
     Tasks that are sent after results of others have come are at work while those still on their way
-    are done.
+    are done. In a crowd handing out takes `crowded` times longer while workers compute, which they
+    do for a part of each turn.
     """
     together = fetched_together(workers)
     on_their_way = IN_FLIGHT * workers / together
@@ -179,7 +180,9 @@ def _turn(stage: Stage, own: float, workers: int, rates: Rates, crowded: float) 
     handed = together * (rates.task_seconds + here / stage.tasks)
     handed += _visited(stage, workers) * rates.message_seconds
     reply = rates.shared_reply_seconds if stage.shared else rates.reply_seconds
-    return (done + handed + reply + crowded) / on_their_way
+    turn = (done + handed + reply) / on_their_way
+    # longer = turn + crowded * handed * (done / longer) / on_their_way
+    return (turn + math.sqrt(turn**2 + 4 * crowded * handed * done / on_their_way)) / 2
 
 
 def on_this_machine(work: Work, rates: Rates) -> Work:

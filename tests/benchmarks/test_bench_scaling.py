@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks import peers
+from benchmarks.large import LargeStores
 from benchmarks.recorded import selection, work_on_workers
 from benchmarks.side_by_side import Row, SideBySide, show_seconds
+from benchmarks.test_bench_million import SHAPES, SHOWN, Synthetic
 from mlfs_dask.graphs.executor import OnCluster, available_cores
 from mlfs_dask.jobs.cluster_rates import cluster_rates
 from mlfs_dask.jobs.rates import Rates
@@ -27,20 +29,24 @@ _NEAR = 0.15
         ("mlrelieff", {}, "tmc2007-500-fixed"),
         ("nrs-cost", {}, "tmc2007-500-fixed"),
         ("spec", {"similarity": "rbf-labels", "road": "pairs"}, "tmc2007-500-fixed"),
-        ("mddm", {"constraint": "proj"}, "imdb"),
+        ("mddm", {"constraint": "proj"}, "sparse"),
+        ("mddm", {"constraint": "proj"}, "dense"),
         ("nrs-stream", {"arrival": list(range(12))}, "yeast"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_one_and_two_workers(
-    side_by_side: SideBySide, method: str, params: dict[str, Any], name: str
+    side_by_side: SideBySide, large: LargeStores, method: str, params: dict[str, Any], name: str
 ) -> None:
-    dataset = peers.stored(name, full=side_by_side.full)
-    select = selection(method, params, dataset.path)
+    if name in SHAPES:
+        path, name = Synthetic(large, name).store(1_000_000), f"1,000,000 samples, {SHOWN[name]}"
+    else:
+        path = peers.stored(name, full=side_by_side.full).path
+    select = selection(method, params, path)
     rates = _rates()
     predicted = {
         workers: elapsed(
-            work_on_workers(method, params, dataset.path, workers=workers, warm=side_by_side.full),
+            work_on_workers(method, params, path, workers=workers, warm=side_by_side.full),
             workers,
             rates,
             available_cores(),

@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from mlfs_dask.graphs.executor import IN_FLIGHT, fetched_together
+from mlfs_dask.jobs import cluster_rates
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.rates import Rates
 from mlfs_dask.jobs.scaling import (
@@ -28,7 +30,7 @@ FREE = Rates(
     round_seconds=1e-12,
     reply_seconds=1e-12,
     shared_reply_seconds=1e-12,
-    crowded_seconds=1e-12,
+    crowded=1e-12,
     upkeep=1e-12,
     background=1e-12,
     bytes_per_second=1e18,
@@ -136,11 +138,45 @@ def test_what_goes_back_and_forth_between_tasks_is_part_of_a_turn():
     rates = structs.replace(FREE, reply_seconds=0.01, shared_reply_seconds=0.02)
     several = Stage("tiles", 0.028, tasks=28, shared=True)
     assert on(1, several, rates=rates).seconds == pytest.approx(13 * 0.022 / 2)
-    crowded = structs.replace(rates, crowded_seconds=0.002)
-    seen = elapsed(Work("", (several,)), 1, crowded, cores=1).seconds
-    assert seen == pytest.approx(13 * 0.024 / 2)
     made = Stage("tiles", 0.028, tasks=28, making_seconds=0.056)
     assert on(1, made, rates=rates).seconds == pytest.approx(13 * 0.016 / 2)
     slow = structs.replace(rates, bytes_per_second=1e6)
     large = Stage("tiles", 0.028, tasks=28, result_bytes=28e3)
     assert on(1, large, rates=slow).seconds == pytest.approx(13 * 0.014 / 2)
+
+
+def test_in_a_crowd_handing_out_takes_longer_while_workers_compute():
+    rates = structs.replace(FREE, reply_seconds=0.012, task_seconds=0.001)
+    stage = Stage("tiles", 0.056, tasks=28)  # of two at a time: 4 ms, 2 ms to hand them out
+
+    def seen(crowded, cores):
+        more = structs.replace(rates, crowded=crowded)
+        return elapsed(Work("", (stage,)), 1, more, cores).seconds / 13
+
+    assert [seen(1e-12, 1), seen(3.0, 2)] == pytest.approx([0.018 / 2] * 2)
+    longer = seen(3.0, 1)
+    assert longer == pytest.approx(0.018 / 2 + 3.0 * 0.002 * (0.004 / longer) / 2)
+    idle = Stage("tiles", 1e-12, tasks=28)  # nobody computes
+    crowd = structs.replace(rates, crowded=3.0)
+    assert elapsed(Work("", (idle,)), 1, crowd, 1).seconds == pytest.approx(13 * 0.014 / 2)
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(2, 1.7), (4, 1.7), (32, 0.0)])
+def test_a_crowd_is_measured_as_it_is_predicted(monkeypatch, cores, expected):
+    """Of what short tasks take on one worker and on all cores; 32 leave the scheduler no pause."""
+    monkeypatch.setattr(cluster_rates, "available_cores", lambda: cores)
+    known = structs.replace(
+        FREE, reply_seconds=0.007, task_seconds=8e-4, message_seconds=6e-4, worker_seconds=7e-4
+    )
+
+    def turn(workers, rates):
+        stage = Stage("tiles", 0.0028 * 3200, tasks=3200)
+        waits = 3200 / fetched_together(workers) - 1
+        seconds = elapsed(Work("", (stage,)), workers, rates, cores).seconds / waits
+        return cluster_rates._Turn(
+            seconds * IN_FLIGHT * workers / fetched_together(workers), 0.0028
+        )
+
+    alone, crowd = turn(1, known), turn(cores, structs.replace(known, crowded=1.7))
+    found = cluster_rates._crowded(alone, crowd, 7e-4, 8e-4, 6e-4)
+    assert found == pytest.approx(expected, abs=0.2)
