@@ -25,7 +25,7 @@ import numpy as np
 
 from mlfs_dask._typing import BoolArray, ByteArray, IntArray
 from mlfs_dask.graphs.block_reach import KeptBlock, RowBlock
-from mlfs_dask.graphs.budget import room
+from mlfs_dask.graphs.budget import AMPLE, room
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.region_tasks import (
     AllRows,
@@ -40,18 +40,16 @@ from mlfs_dask.graphs.region_tasks import (
 )
 from mlfs_dask.graphs.remaining import Listed, Remaining, join_lists, list_block
 from mlfs_dask.graphs.separation import (
-    PREPARED_BYTES,
     Columns,
     no_holders,
     prepare_rows,
     row_bytes,
 )
 from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.task_sizes import KEPT_BYTES, PREPARED_BYTES, have_room
 from mlfs_dask.graphs.tiles import local_tasks, tile_tasks
 from mlfs_dask.kernels.separation import NOWHERE, WordArray, choose
 
-# What blocks may keep of each worker's memory; rows whose violators find no room look again.
-_KEPT_BYTES = 256 * 2**20
 # Violators are listed if finding them takes so few looks at pairs, and no more bytes than this.
 _LISTED_LOOKS = 2**24
 _LISTED_BYTES = 4 * 2**20
@@ -96,7 +94,11 @@ class Regions:
         self._executor, self._columns = executor, columns
         self._labelled = Y.any(axis=1)
         size = row_bytes(columns, Y.shape[1], cells_per_row) * source.n_samples
-        self.prepared = size <= room(PREPARED_BYTES, executor)
+        item = source.dtype.itemsize + 4 * source.is_sparse
+        stored, memory = cells_per_row * item * source.n_samples, room(AMPLE, executor)
+        self.prepared = size <= room(PREPARED_BYTES, executor) and have_room(
+            size, source.n_samples, stored, memory, memory / AMPLE
+        )
         self._rows = self._all_rows(source, Y)
         self._weight, offsets = np.ones(source.n_samples, dtype=np.int64), source.offsets
         if self.prepared:
@@ -238,7 +240,7 @@ class Regions:
         if self._remaining is not None:
             return self._remaining.gains()
         limit = (
-            room(_KEPT_BYTES, self._executor) * self._executor.n_workers // max(len(self._kept), 1)
+            room(KEPT_BYTES, self._executor) * self._executor.n_workers // max(len(self._kept), 1)
         )
         layout = self._columns.layout
         common = (self._rows, chosen, choose(layout, candidates).words, limit)

@@ -14,6 +14,7 @@ from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.neighbor_tasks import frozen, sealed
 from mlfs_dask.graphs.source import Source, TileItem, load_block
 from mlfs_dask.graphs.statistics import NOMINAL, ColumnSummary
+from mlfs_dask.graphs.task_sizes import LISTED_BYTES
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.holders import Holders, count_holders, list_holders
 from mlfs_dask.kernels.planes import (
@@ -31,13 +32,10 @@ from mlfs_dask.kernels.planes import (
 )
 from mlfs_dask.kernels.separation import NOWHERE, Layout, Rows, make_layout
 
-PREPARED_BYTES = 768 * 2**20
-"""Rows are prepared once and shared while they take no more; else tile by tile when needed."""
 _RADIUS_DIGITS = 12
 # From this share of cells on, sparse columns of many values are kept side by side.
 _DENSE_SHARE = 1 / 8
 # Features that are other than 0 in few rows have lists of these, as long as they take no more.
-_LISTED_BYTES = 64 * 2**20
 _LISTED_SHARE = 1 / 8
 _SAMPLED_CELLS = 2**20
 _SAMPLED_ROWS = 256
@@ -289,7 +287,7 @@ def find_holders(rows: Rows, layout: Layout) -> Holders:
     placed = layout.slot[layout.slot != NOWHERE]
     placed = placed[np.argsort(counts[placed], kind="stable")]
     lengths = counts[placed]
-    fits = 4 * np.cumsum(lengths) <= _LISTED_BYTES
+    fits = 4 * np.cumsum(lengths) <= LISTED_BYTES
     listed = placed[fits & (lengths <= _LISTED_SHARE * len(rows.labels))]
     kept = np.zeros_like(counts)
     kept[listed] = counts[listed]

@@ -18,10 +18,11 @@ from mlfs_dask.jobs.row_shape import Shape
 from mlfs_dask.jobs.rows import counts_of, injects_missing, says_counts
 from mlfs_dask.jobs.spec import Job, Method, Prefilter
 from mlfs_dask.jobs.units import Unit
-from mlfs_dask.jobs.workload import Work, joined
+from mlfs_dask.jobs.workload import Stage, Work, joined
 from mlfs_dask.storage.dataset import Dataset
 
 _KERNELS: Final = 24 * 2**20  # those of a method, once they are loaded
+_KEEPING_SECONDS: Final = 7e-7  # of a feature in the ranking of a problem, until it is in a file
 _OWN_SHARE: Final = 1 / 3  # of the features in a subset that a selector makes by itself
 # Selectors whose rankings, one for each label, are judged by a curve each.
 _PER_PROBLEM: Final = ("relief-wrapper", "spec-wrapper")
@@ -194,7 +195,12 @@ def _room_of(method: Method | Prefilter, shape: Shape, share: float) -> selector
 
 def _select(method: Method | Prefilter, sizes: Sizes, rows: int) -> Work:
     cost = selector_costs.COSTS.get(method.method, selector_costs.any_other)
-    return cost(sizes.shape(rows), method.params)
+    shape = sizes.shape(rows)
+    done = cost(shape, method.params)
+    if method.method not in _PER_PROBLEM:
+        return done
+    ranked = selector_costs.n_problems(shape, method.params) * shape.d
+    return Work(done.road, (*done.stages, Stage("rankings kept", ranked * _KEEPING_SECONDS)))
 
 
 def _judge(job: Job, unit: Unit, sizes: Sizes, rows: int) -> Work:

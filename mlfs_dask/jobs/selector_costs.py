@@ -20,7 +20,7 @@ from mlfs_dask.graphs.task_sizes import (
 )
 from mlfs_dask.jobs.rough_set_costs import guess_choices, rough_set
 from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, blocks, passes, prepared, summary
-from mlfs_dask.jobs.stream_costs import guess, stream
+from mlfs_dask.jobs.stream_costs import guess, guess_by_mean, stream, stream_by_mean
 from mlfs_dask.jobs.workload import Stage, Work
 
 _SET_TILE: Final = 2048
@@ -61,10 +61,11 @@ def mddm(s: Shape, params: Params) -> Work:
         return Work("sums", (summary(s), *label_sums(s), scores))
     # Few features need few steps.
     rounds = 40.0 * min(1.0, s.d / 500) ** 0.5 * max(1.0, s.d / 1000) ** 0.5
-    result = 8.0 * s.d * s.q
-    ns = (0.7 if s.sparse else 0.6) * s.q
+    vectors = min(s.q, s.d)  # those that are independent
+    result = 8.0 * s.d * vectors
+    ns = (0.5 if s.sparse else 0.6) * vectors
     products = passes(s, "products", ns, times=rounds, result=result)
-    between = Stage("conjugate gradients", rounds * (20.0 + 4.0 * s.tiles) * s.d * s.q * NS)
+    between = Stage("conjugate gradients", rounds * (20.0 + 4.0 * s.tiles) * s.d * vectors * NS)
     return Work("products", (summary(s), *label_sums(s), scores, products, between))
 
 
@@ -275,12 +276,14 @@ def laplacian(s: Shape, params: Params) -> Work:
 def relief(s: Shape, params: Params) -> Work:
     """Distances, the nearest of each class, differences from them."""
     k = params.get("n_neighbors", 10)
-    lists = _lists(s, params)
+    near = _lists(s, params) * k  # rows in several lists are compared once
+    if params.get("labels") != "sets":
+        near = min(near, _in_order(s))
     each = 0.3 if s.compared_by == "bits" else 1.0
     looks = s.n * (s.n * each + _finding(s, params))
-    gaps = s.n * lists * k * (s.per_row * 1.6 if s.sparse else s.d * 0.9)
+    gaps = s.n * near * (s.per_row * 1.6 if s.sparse else s.d * 0.9)
     pairs = s.n * s.n * distances(s, params)
-    sums = 16.0 * s.d * _problems(s, params)
+    sums = 16.0 * s.d * n_problems(s, params)
     stage = Stage(
         "neighbours", (pairs + looks + gaps) * NS, blocks(s), blocks(s) * min(sums, 64 * MIB)
     )
@@ -300,11 +303,22 @@ def _finding(s: Shape, params: Params) -> float:
     """Nanoseconds in which a row finds its lists, once distances are known."""
     if params.get("labels") == "sets":
         return 0.35 * s.n
-    in_order = min(s.n, 16 * (s.q + 1))  # put in order once, and dealt to the labels
-    return 30.0 * in_order + 260.0 * _lists(s, params)
+    return 30.0 * _in_order(s) + 260.0 * _lists(s, params)
 
 
-def _problems(s: Shape, params: Params) -> float:
+def _in_order(s: Shape) -> int:
+    """Rows near a row that are put in order once, and dealt to the labels."""
+    return min(s.n, 16 * (s.q + 1))
+
+
+def n_problems(s: Shape, params: Params) -> float:
+    """Rankings that come of it: one, or one for each label or pair of labels.
+
+    Parameters
+    ----------
+    s, params
+        Rows, and parameters of the selector.
+    """
     if "order" not in params:
         return 1.0
     return s.q * (s.q - 1) / 2 if params.get("order") == 2 else float(s.q)
@@ -345,13 +359,13 @@ COSTS: Final[Mapping[str, Cost]] = {
     "relief-wrapper": relief,
     "nrs-cost": rough_set,
     "nrs-stream": stream,
-    "ofs-a3m": stream,
+    "ofs-a3m": stream_by_mean,
     "mlnb": genetic,
 }
 
 GUESSES: Final[Mapping[str, Callable[[Shape, Params], str]]] = {
     "nrs-cost": guess_choices,
     "nrs-stream": guess,
-    "ofs-a3m": guess,
+    "ofs-a3m": guess_by_mean,
 }
 """What a cost rests on that only rows could tell, in words."""

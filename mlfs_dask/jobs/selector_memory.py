@@ -13,16 +13,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 from typing import Final, TypeAlias
 
+from mlfs_dask.graphs.budget import AMPLE
 from mlfs_dask.graphs.task_sizes import (
     COLUMN_BLOCK,
+    KEPT_BYTES,
+    LISTED_BYTES,
     PART_BYTES,
+    PREPARED_BYTES,
     SUMS_BYTES,
     TRAINING_STRIP,
     WHOLE_PROBLEM,
+    have_room,
 )
 from mlfs_dask.jobs.row_shape import MIB, Params, Shape
 from mlfs_dask.jobs.selector_costs import takes_row_pairs
-from mlfs_dask.jobs.stream_costs import at_points, coming
+from mlfs_dask.jobs.stream_costs import BY_MEAN, BY_SIGNIFICANCE, Joins, at_points, coming
 
 _SET_TILE: Final = 2048
 _STRIP: Final = 64  # rows of a tile whose similarities are made at a time
@@ -225,7 +230,7 @@ def row_pairs(s: Shape, params: Params, share: float) -> Room:
 
 def _eigenvectors(s: Shape, nodes: int) -> Room:
     basis = 8.0 * nodes * (6 * s.q + 20)
-    whole = 4 * 8.0 * nodes**2 if nodes <= WHOLE_PROBLEM else 8.0 * min(nodes, _SET_TILE) ** 2
+    whole = 2.5 * 8.0 * nodes**2 if nodes <= WHOLE_PROBLEM else 8.0 * min(nodes, _SET_TILE) ** 2
     projected = 8.0 * (s.q + 1) * s.d
     centred = 8.0 * min(s.tile, s.n) * (COLUMN_BLOCK + s.q + 1)
     return Room(held=basis + whole + 2 * projected, task=3 * centred, result=projected)
@@ -327,29 +332,37 @@ def relief(s: Shape, params: Params, share: float) -> Room:
 
 
 def rough_set(s: Shape, params: Params, share: float) -> Room:
-    """All rows, prepared twice while they are joined, and the violators kept of each."""
+    """All rows, prepared twice while they are joined; then once, with violators kept of each."""
     words = 8.0 * 2 * (s.d / 64 + 1) * (1 if s.bits else 2)
     values = 0.0 if s.bits else 8.0 * s.per_row
     whole = s.n * (words + values + 8)
     kept = s.n * (350 + s.d / 8)
-    fits = whole <= 768 * MIB * share
-    holders = min(64.0 * MIB, 4.0 * s.cells)
-    tiles = whole / s.tiles
-    held = (2 * whole + holders if fits else 0.0) + min(kept, 256 * MIB * share + 350.0 * s.n)
-    task = s.n * 8.0 * (s.d / 64 + 1) * 2 / (1 if fits else s.tiles) + (0 if fits else 2 * tiles)
-    return columns(s, params, share) | Room(held, min(task, 128.0 * MIB), s.d)
+    held = min(kept, KEPT_BYTES * share + 350.0 * s.n)
+    marks = s.n * 16.0 * (s.d / 64 + 1)
+    fits = have_room(whole, s.n, s.stored_bytes, AMPLE * share, share)
+    if whole > PREPARED_BYTES * share or not fits:
+        made = Room(held, (marks + 2 * whole) / s.tiles, s.d)  # a block's tile, and one after one
+        return columns(s, params, share) | made
+    task = min(marks, 128.0 * MIB)
+    joined = whole + min(LISTED_BYTES, 4.0 * s.cells) + held
+    return columns(s, params, share) | Room(max(2 * whole - task, joined), task, s.d)
 
 
-def stream(s: Shape, params: Params, share: float) -> Room:
+def stream(s: Shape, params: Params, share: float, joins: Joins = BY_SIGNIFICANCE) -> Room:
     """Distances of all rows to all rows as far as they are kept, and columns that arrive.
 
     None are kept while rows stand at few points.
     """
     each = 1.0 if s.bits else 8.0
-    few = at_points(s, params) is not None
+    few = at_points(s, params, joins) is not None
     kept = 0.0 if few else min(each * s.n * s.n, 2**30 * share)
     batch = min(64.0 * MIB, (1.0 if s.bits else 12.0) * s.n * coming(s, params))
     return columns(s, params, share) | Room(kept + batch + 200.0 * s.n, 2.0 * MIB + 64.0 * s.n)
+
+
+def stream_by_mean(s: Shape, params: Params, share: float) -> Room:
+    """The same where the mean of the members decides first."""
+    return stream(s, params, share, BY_MEAN)
 
 
 def genetic(s: Shape, params: Params, share: float) -> Room:
@@ -382,6 +395,6 @@ MEMORY: Final[Mapping[str, Memory]] = {
     "relief-wrapper": relief,
     "nrs-cost": rough_set,
     "nrs-stream": stream,
-    "ofs-a3m": stream,
+    "ofs-a3m": stream_by_mean,
     "mlnb": genetic,
 }

@@ -55,13 +55,13 @@ def test_pairs_left_out_against_all_pairs(
     source = as_source(open_dataset(path))
 
     def search(listed_bytes: int) -> list[dict[str, object]]:
-        monkeypatch.setattr(separation, "_LISTED_BYTES", listed_bytes)
+        monkeypatch.setattr(separation, "LISTED_BYTES", listed_bytes)
         return NRSCost(max_features=3).fit(source).path_
 
     def agree(ours: list[dict[str, object]], theirs: list[dict[str, object]]) -> None:
         assert repr(ours) == repr(theirs)
 
-    listed = separation._LISTED_BYTES
+    listed = separation.LISTED_BYTES
     side_by_side.compare(
         f"nrs-cost (max_features = 3), {name}, lists made included",
         ours=lambda: search(listed),

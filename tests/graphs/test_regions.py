@@ -234,7 +234,7 @@ def test_what_workers_know_is_not_sent_again():
 
 def test_a_block_keeps_a_bounded_number_of_violators(monkeypatch):
     monkeypatch.setattr(regions, "_LISTED_LOOKS", 0)
-    monkeypatch.setattr(regions, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(regions, "KEPT_BYTES", 0)
     monkeypatch.setattr(separation, "_LISTED_SHARE", 0.0)
     rng = np.random.default_rng(0)
     X = (rng.random((300, 40)) < 0.05) * 1.0
