@@ -162,9 +162,13 @@ def _plan_document(made: Plan, grown: list[Forecast] | None) -> dict[str, Any]:
 def _print_scale(grown: list[Forecast] | None) -> None:
     from mlfs_dask.jobs.sizes import show_seconds
 
-    if not grown:
+    if grown is None:
         return
     click.echo()
+    if not grown:
+        click.echo("the job selects nothing: no selection to scale")
+        return
+    click.echo("rows like these, in tiles as large; efficiency: one core's time over that of all")
     print_table(
         [
             (

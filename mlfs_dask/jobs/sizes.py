@@ -60,12 +60,15 @@ def show_seconds(seconds: float) -> str:
 
     Examples
     --------
-    >>> show_seconds(0.25), show_seconds(95)
-    ('0.25 s', '1 min 35 s')
+    >>> show_seconds(0.25), show_seconds(95), show_seconds(1e6)
+    ('0.25 s', '1 min 35 s', '12 days')
     """
     if seconds < 60:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 100 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    days = minutes / (24 * 60)
+    return f"{days:.0f} days" if days < 1000 else f"{days / 365:,.0f} years"

@@ -1,6 +1,7 @@
 """``mlfs plan --scale`` and ``mlfs doctor --calibrate``."""
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -36,6 +37,14 @@ def test_plan_says_how_selections_scale(tiny, tmp_path):
     assert len(document["scale"]) == 2 * 6
     assert {"selector", "n_samples", "workers", "efficiency"} <= set(document["scale"][0])
     assert "scale" not in json.loads(invoke("plan", tiny, "--json", *where).stdout)
+
+
+def test_a_job_without_selections_has_none_to_scale(tiny, tmp_path):
+    where = ("--runs", tmp_path / "runs")
+    selects, evaluation = TINY_JOB.index("[[select]]"), TINY_JOB.index("[evaluate]")
+    Path(tiny).write_text(TINY_JOB[:selects] + TINY_JOB[evaluation:])
+    assert "no selection to scale" in invoke("plan", tiny, "--scale", *where).stdout
+    assert json.loads(invoke("plan", tiny, "--scale", "--json", *where).stdout)["scale"] == []
 
 
 def test_what_calibration_finds_is_kept_and_planned_by(tiny, tmp_path, monkeypatch):

@@ -220,6 +220,6 @@ def test_sizes_and_times_for_people():
     assert parse_bytes("500MB") == 500 * 10**6
     assert [parse_bytes(text) for text in ("4", "GiB", "-1 MB", "1 XB")] == [None] * 4
     assert show_bytes(5 * 2**40) == "5.0 TiB"
-    assert [show_seconds(s) for s in (0.001, 59.6, 61, 3700)] == [
-        *("0.001 s", "60 s", "1 min 1 s", "1 h 1 min"),
+    assert [show_seconds(s) for s in (0.001, 59.6, 61, 3700, 4e5, 6e7, 9e10)] == [
+        *("0.001 s", "60 s", "1 min 1 s", "1 h 1 min", "5 days", "694 days", "2,854 years"),
     ]
