@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from mlfs_dask.errors import PlanError
+from mlfs_dask.graphs.budget import AMPLE
 from mlfs_dask.graphs.executor import available_cores
 from mlfs_dask.jobs import estimate
 from mlfs_dask.jobs.estimate import Sizes
@@ -105,14 +106,18 @@ class Needs:
         return self.most(limit, tile)[0] + self._process <= self._usable * limit
 
     def _enough(self, limit: int) -> int:
-        """The least limit that is enough, found by halving: blocks grow with it, but slower."""
+        """The least limit from which on any is enough, found by halving: blocks grow slower.
+
+        Where something is kept from some limit on, a little less may be enough by chance.
+        """
         low, high = limit // _STEP, max(1, limit // _STEP) * 2
         while not self.fits(high * _STEP):
             low, high = high, high * 2
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.fits(middle * _STEP) else (middle, high)
-        return high * _STEP
+        above = range(AMPLE // _STEP, high, -1)  # from ample memory on nothing grows
+        return next((size + 1 for size in above if not self.fits(size * _STEP)), high) * _STEP
 
     def _tile(self, limit: int) -> int | None:
         tile = max(sizes.tile for sizes in self._sizes.values()) // 2

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from mlfs_dask import __version__
 from mlfs_dask.graphs.executor import available_cores
-from mlfs_dask.storage.atomic import machine_faults, write_whole
+from mlfs_dask.storage.atomic import machine_faults, partial_path, write_whole
 
 FORMAT: Final = 1
 COMMAND: Final = "mlfs doctor --calibrate"
@@ -266,7 +266,7 @@ def keep_rates(rates: Rates, date: str, file: Path | None = None) -> Path:
     )
     with machine_faults("keep the calibration", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside = partial_path(path)
         write_whole(beside, msgspec.json.format(msgspec.json.encode(kept)))
         beside.replace(path)
     return path

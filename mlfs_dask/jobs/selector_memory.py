@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 from mlfs_dask.graphs.budget import AMPLE
@@ -50,12 +51,15 @@ class Room:
         What a task gives back.
     tasks
         How many there are at most.
+    alone
+        All of it, at a stage that has one task only.
     """
 
     held: float = 0.0
     task: float = 0.0
     result: float = 0.0
     tasks: float = math.inf
+    alone: float = 0.0
 
     def __or__(self, other: Room) -> Room:
         """What is enough for either, when one stage follows the other."""
@@ -77,7 +81,7 @@ class Room:
         """
         working = min(threads, self.tasks)
         waiting = min(1 if threads == 1 else 2 * threads, self.tasks)
-        return self.held + working * self.task + waiting * self.result
+        return max(self.held + working * self.task + waiting * self.result, self.alone)
 
 
 Memory: TypeAlias = Callable[[Shape, Params, float], Room]
@@ -345,7 +349,7 @@ def rough_set(s: Shape, params: Params, share: float) -> Room:
         return columns(s, params, share) | made
     task = min(marks, 128.0 * MIB)
     joined = whole + min(LISTED_BYTES, 4.0 * s.cells) + held
-    return columns(s, params, share) | Room(max(2 * whole - task, joined), task, s.d)
+    return columns(s, params, share) | Room(joined, task, s.d, alone=2 * whole)
 
 
 def stream(s: Shape, params: Params, share: float, joins: Joins = BY_SIGNIFICANCE) -> Room:
@@ -358,11 +362,6 @@ def stream(s: Shape, params: Params, share: float, joins: Joins = BY_SIGNIFICANC
     kept = 0.0 if few else min(each * s.n * s.n, 2**30 * share)
     batch = min(64.0 * MIB, (1.0 if s.bits else 12.0) * s.n * coming(s, params))
     return columns(s, params, share) | Room(kept + batch + 200.0 * s.n, 2.0 * MIB + 64.0 * s.n)
-
-
-def stream_by_mean(s: Shape, params: Params, share: float) -> Room:
-    """The same where the mean of the members decides first."""
-    return stream(s, params, share, BY_MEAN)
 
 
 def genetic(s: Shape, params: Params, share: float) -> Room:
@@ -395,6 +394,6 @@ MEMORY: Final[Mapping[str, Memory]] = {
     "relief-wrapper": relief,
     "nrs-cost": rough_set,
     "nrs-stream": stream,
-    "ofs-a3m": stream_by_mean,
+    "ofs-a3m": partial(stream, joins=BY_MEAN),
     "mlnb": genetic,
 }

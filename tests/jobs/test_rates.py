@@ -2,6 +2,7 @@
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
@@ -32,6 +33,14 @@ def test_what_was_measured_is_planned_by(file):
     assert known.rates.seconds("a plug-in", 5.0) == 15.0
     keep_rates(Rates(start_seconds=9.0), "2026-01-03T00:00:00+00:00")
     assert known_rates().rates.start_seconds == 9.0
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+
+
+def test_calibrations_at_the_same_time_leave_one_of_them(file):
+    with ThreadPoolExecutor(4) as pool:
+        many = [Rates(start_seconds=1.0 + k) for k in range(40)]
+        assert list(pool.map(lambda rates: keep_rates(rates, "2026-01-02"), many)) == [file] * 40
+    assert known_rates().rates in many
     assert [each.name for each in file.parent.iterdir()] == [file.name]
 
 
