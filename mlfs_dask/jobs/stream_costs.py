@@ -15,6 +15,7 @@ from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
 from mlfs_dask.jobs.workload import Stage, Work
 
 _LOOKS: Final = 4.0  # at sets, for each that joins where the mean of the members decides first
+_FREQUENT: Final = 0.1  # share of the rows that store a feature, where more of them do
 _ARRIVAL: Final = 4e5  # of a feature that is looked at by itself
 
 
@@ -128,7 +129,8 @@ def at_points(s: Shape, params: Params, joins: Joins = BY_SIGNIFICANCE) -> float
     if not s.sparse:
         return None
     members = joining(s, params, joins)
-    points = standing(s, min(members * joins.frequent, float(s.d)))
+    more = min(joins.frequent, max(1.0, _FREQUENT * s.d / s.per_row))
+    points = standing(s, min(members * more, float(s.d)))
     look, width = _of_a_pair(s, members)
     return points if points**2 * (width + look) <= look * float(s.n) ** 2 else None
 
