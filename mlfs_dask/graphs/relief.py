@@ -10,6 +10,10 @@
 One pass over the pairs of rows serves all labels, or all pairs of labels, at once. Sums are exact
 (:mod:`mlfs_dask.kernels.exactsum`), so blocks are as large as the number of workers asks for.
 
+Equal rows stay apart: each has its own labels, itself to leave out and its place among ties, so
+making them one would save distances alone. Of the data sets that have any, these take 1 % of the
+time where 23 % of the rows are equal to others (delicious), 14 % where 6 % are (tmc2007-500).
+
 Memory: rows are prepared once and shared while that takes at most ``PREPARED_BYTES`` each way, else
 block by block inside the tasks; a task holds its sums (``SUMS_BYTES`` at most, more sums are made
 in several passes) and ``TASK_BYTES`` besides.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mlfs_dask._typing import ByteArray, IntArray
+from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.kernels._jit import inline, jit
 from mlfs_dask.kernels.terms import Lists
 
@@ -81,25 +81,49 @@ def ask(question: Question, labels: ByteArray, codes: IntArray, n_rows: int) -> 
 
 
 @inline
-def _empty(n_targets: int, n_lists: int) -> Lists:
-    return Lists(
-        np.zeros(n_targets + 1, dtype=np.int64),
-        np.empty(n_targets, dtype=np.int64),
-        np.empty(n_targets, dtype=np.int64),
-        np.empty(n_lists, dtype=np.int64),
-        np.empty(n_lists, dtype=np.int64),
-        np.empty(n_lists, dtype=np.int64),
-        np.empty(n_lists, dtype=np.float64),
-    )
+def _targets(n_targets: int) -> tuple[IntArray, IntArray]:
+    """Where lists of targets start; query and sum of each."""
+    start, targets = np.zeros(n_targets + 1, np.int64), np.empty((2, n_targets), np.int64)
+    return start, targets
 
 
 @inline
-def _put(lists: Lists, e: int, inside: int, barred: int, size: int, weight: float, k: int) -> int:
+def _room(n_lists: int) -> tuple[IntArray, FloatArray]:
+    """Room for lists: ``inside``, ``barred`` and ``size``, and the weight of each neighbour."""
+    asked, share = np.empty((3, n_lists), np.int64), np.empty(n_lists, np.float64)
+    return asked, share
+
+
+@inline
+def _lists(
+    start: IntArray,
+    targets: IntArray,
+    asked: IntArray,
+    share: FloatArray,
+    used: tuple[int, int],
+) -> Lists:
+    """As many targets and lists as were used of the room."""
+    t, e = used
+    query, total = targets[0, :t], targets[1, :t]
+    inside, barred, size = asked[0, :e], asked[1, :e], asked[2, :e]
+    return Lists(start[: t + 1], query, total, inside, barred, size, share[:e])
+
+
+@inline
+def _put(
+    asked: IntArray,
+    share: FloatArray,
+    e: int,
+    class_: tuple[int, int],
+    size: int,
+    weight: float,
+    k: int,
+) -> int:
     """Ask for one list whose neighbours share a weight; an empty list is none."""
     if size == 0:
         return e
-    lists.inside[e], lists.barred[e], lists.size[e] = inside, barred, size
-    lists.weight[e] = weight / min(k, size)
+    asked[0, e], asked[1, e], asked[2, e] = class_[0], class_[1], size
+    share[e] = weight / min(k, size)
     return e + 1
 
 
@@ -107,30 +131,40 @@ def _put(lists: Lists, e: int, inside: int, barred: int, size: int, weight: floa
 def _ask_labels(question: Question, labels: ByteArray, n_rows: int) -> Lists:
     n_queries, q = labels.shape
     width = question.last - question.first
-    lists = _empty(n_queries * width, 2 * n_queries * width)
+    start, targets = _targets(n_queries * width)
+    asked, share = _room(2 * n_queries * width)
     t = e = 0
     for i in range(n_queries):
         for label in range(question.first, question.last):
             has = question.size[label]
             lacks = n_rows - has
-            lists.query[t], lists.sum[t] = i, label - question.first
+            targets[0, t], targets[1, t] = i, label - question.first
             if has > 0 and lacks > 0:
                 own = labels[i, label] == 1
                 hit = -1.0 if own else 1.0
-                e = _put(lists, e, label, q, has - own, hit, question.k)
-                e = _put(lists, e, q, label, lacks - (not own), -hit, question.k)
+                e = _put(asked, share, e, (label, q), has - own, hit, question.k)
+                e = _put(asked, share, e, (q, label), lacks - (not own), -hit, question.k)
             t += 1
-            lists.start[t] = e
-    return _cut(lists, t, e)
+            start[t] = e
+    return _lists(start, targets, asked, share, (t, e))
 
 
 @inline
-def _put_pair(lists: Lists, e: int, question: Question, a: int, b: int, weight: float) -> int:
+def _put_pair(
+    asked: IntArray,
+    share: FloatArray,
+    e: int,
+    pair: tuple[int, int],
+    apart: IntArray,
+    weight: float,
+    k: int,
+) -> int:
     """Ask for the hits and misses of a row with label a and without b, if there is a miss."""
-    misses = question.apart[b, a]
+    a, b = pair
+    misses = apart[b, a]
     if misses > 0:
-        e = _put(lists, e, b, a, misses, weight, question.k)
-        e = _put(lists, e, a, b, question.apart[a, b] - 1, -weight, question.k)
+        e = _put(asked, share, e, (b, a), misses, weight, k)
+        e = _put(asked, share, e, (a, b), apart[a, b] - 1, -weight, k)
     return e
 
 
@@ -150,73 +184,70 @@ def _count_asked(labels: ByteArray) -> int:
 def _ask_pairs(question: Question, labels: ByteArray) -> Lists:
     n_queries, q = labels.shape
     n_pairs = _count_asked(labels)
-    lists = _empty(n_pairs, 2 * n_pairs)
+    start, targets = _targets(n_pairs)
+    asked, share = _room(2 * n_pairs)
+    apart, k = question.apart, question.k
     t = e = 0
     for i in range(n_queries):
         for a in range(q):
+            if not labels[i, a]:
+                continue
             for b in range(q):
                 number = pair_number(min(a, b), max(a, b), q)
-                one = labels[i, a] > labels[i, b]
-                if not one or not question.first <= number < question.last:
+                if labels[i, b] or not question.first <= number < question.last:
                     continue
-                e = _put_pair(lists, e, question, a, b, 1.0)
-                lists.query[t], lists.sum[t] = i, number - question.first
+                e = _put_pair(asked, share, e, (a, b), apart, 1.0, k)
+                targets[0, t], targets[1, t] = i, number - question.first
                 t += 1
-                lists.start[t] = e
-    return _cut(lists, t, e)
+                start[t] = e
+    return _lists(start, targets, asked, share, (t, e))
 
 
 @jit
 def _ask_joined(question: Question, labels: ByteArray) -> Lists:
     n_queries, q = labels.shape
-    lists = _empty(n_queries, 2 * _count_asked(labels))
+    start, targets = _targets(n_queries)
+    asked, share = _room(2 * _count_asked(labels))
+    # Taken out of the tuple once: a look-up inside the loops would count references.
+    size, apart, k = question.size, question.apart, question.k
     e = 0
     for i in range(n_queries):
         # Counts are whole numbers: their sum is exact.
         among = 0
         for b in range(q):
             if not labels[i, b]:
-                among += question.size[b]
+                among += size[b]
         for a in range(q):
+            if not labels[i, a]:
+                continue
             for b in range(q):
-                if labels[i, a] > labels[i, b]:
-                    e = _put_pair(lists, e, question, a, b, question.size[b] / max(among, 1))
-        lists.query[i], lists.sum[i] = i, 0
-        lists.start[i + 1] = e
-    return _cut(lists, n_queries, e)
+                if not labels[i, b]:
+                    weight = size[b] / max(among, 1)
+                    e = _put_pair(asked, share, e, (a, b), apart, weight, k)
+        targets[0, i], targets[1, i] = i, 0
+        start[i + 1] = e
+    return _lists(start, targets, asked, share, (n_queries, e))
 
 
 @jit
 def _ask_sets(question: Question, codes: IntArray, n_rows: int) -> Lists:
     n_sets = len(question.size)
-    lists = _empty(len(codes), len(codes) * n_sets)
+    start, targets = _targets(len(codes))
+    asked, share = _room(len(codes) * n_sets)
+    counts, k = question.size, question.k
     e = 0
     for i in range(len(codes)):
         own = codes[i]
-        rest = n_rows - question.size[own]
-        lists.query[i], lists.sum[i] = i, 0
+        rest = n_rows - counts[own]
+        targets[0, i], targets[1, i] = i, 0
         if rest > 0:
-            e = _put(lists, e, own, 0, question.size[own] - 1, -1.0, question.k)
+            e = _put(asked, share, e, (own, 0), counts[own] - 1, -1.0, k)
             for c in range(n_sets):
                 if c != own:
-                    size = question.size[c]
                     # P(c) / (1 - P(own)) = n_c / (n - n_own)
-                    e = _put(lists, e, c, 0, size, size / rest, question.k)
-        lists.start[i + 1] = e
-    return _cut(lists, len(codes), e)
-
-
-@inline
-def _cut(lists: Lists, t: int, e: int) -> Lists:
-    return Lists(
-        lists.start[: t + 1],
-        lists.query[:t],
-        lists.sum[:t],
-        lists.inside[:e],
-        lists.barred[:e],
-        lists.size[:e],
-        lists.weight[:e],
-    )
+                    e = _put(asked, share, e, (c, 0), counts[c], counts[c] / rest, k)
+        start[i + 1] = e
+    return _lists(start, targets, asked, share, (len(codes), e))
 
 
 def rows_apart(Y: ByteArray) -> IntArray:
