@@ -62,7 +62,9 @@ def main(request: str) -> None:
 
     for store in stores[:2]:
         select(store)
-    print(json.dumps([median(select(store) for _ in range(rounds)) for store in stores]))
+    # In turns: what slows the machine down for a while does so for stores of all sizes.
+    seconds = [[select(store) for store in stores] for _ in range(rounds)]
+    print(json.dumps([median(of_store) for of_store in zip(*seconds, strict=True)]))
 
 
 if __name__ == "__main__":
