@@ -1,4 +1,4 @@
-"""Plans of every selector and classifier against their runs, on shapes that no cost was fitted to.
+"""Plans of every selector and classifier against their runs, on shapes made for it and real ones.
 
 Units and tasks must be as planned. Memory counts where a process takes noticeably more than one
 that has nothing to do, since of the others next to nothing is predicted. Time counts where a
@@ -50,7 +50,11 @@ SHAPES: Final[Mapping[str, Options]] = {
         *("--seed", "7"),
     ),
 }
-REAL: Final = ("corel5k", "medical", "genbase", "mediamill-small")
+REAL: Final = (
+    *("corel5k", "medical", "genbase", "mediamill-small", "bibtex", "delicious", "imdb"),
+    *("rcv1sub1", "yahoo-arts", "yahoo-business", "yahoo-education", "yahoo-science"),
+)
+WHOLE: Final = "28,596 x 49,060 as tmc2007"
 SMALL: Final = ("-n", "60", "-d", "30", "-q", "4", "--density", "0.5", "--dtype", "uint8")
 SELECTORS: Final[Sequence[tuple[str, Mapping[str, Any]]]] = (
     ("variance", {}),
@@ -146,11 +150,15 @@ def _row(what: str, runs: Sequence[Planned], ratio: Callable[[Planned], float], 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [*SHAPES, *REAL] if os.environ.get("MLFS_BENCH") else ["small"])
+@pytest.mark.parametrize(
+    "shape", [*SHAPES, *REAL, WHOLE] if os.environ.get("MLFS_BENCH") else ["small"]
+)
 def test_plans(side_by_side: SideBySide, large: LargeStores, tmp_path: Path, shape: str) -> None:
     full = side_by_side.full
     if not full:
         store = large.made("planned-small", *SMALL)
+    elif shape == WHOLE:
+        store = large.tmc2007()
     elif shape in REAL:
         store = large.real(shape)
     else:
