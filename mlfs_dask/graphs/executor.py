@@ -120,9 +120,21 @@ class OnCluster:
         A connected client.
     priority
         Of the tasks, among those of others; higher ones go first.
+
+    Raises
+    ------
+    InputError
+        The client is asynchronous.
     """
 
     def __init__(self, client: Any, priority: int = 0) -> None:
+        if client.asynchronous:
+            raise InputError(
+                f"the Dask client of {client.scheduler.address} is asynchronous: expected one that "
+                "waits for results",
+                hint="Make a Client without asynchronous=True, outside of coroutines, and fit in "
+                "a thread: await asyncio.to_thread(selector.fit, X, Y).",
+            )
         self._client = client
         # A client sends a message at once and holds back the next ones for 10 ms, if nobody minds:
         # longer than many a task. Results are released in between, so that every batch would wait.
@@ -195,13 +207,16 @@ class OnCluster:
         prefix: str,
         first: int,
     ) -> list[Any]:
-        """As `_submit`, with a wish: each item goes to a certain worker, if that is there."""
+        """As `_submit`, with a wish: each item goes to a certain worker, if that is there.
+
+        Where the user says which workers he wants, it's those.
+        """
+        from dask.base import annotate, get_annotations
+
         wishes = self._wishes(items, first)
         wished = [home for home in wishes if home is not None]
-        if len(wished) < len(wishes):
+        if len(wished) < len(wishes) or "workers" in get_annotations():
             return self._submit(function, items, common, prefix, first)
-        from dask.base import annotate
-
         with annotate(workers=_Wishes(first, wished), allow_other_workers=True):
             return self._submit(function, items, common, prefix, first)
 
@@ -321,9 +336,11 @@ def get_executor() -> Executor:
         else:
             return InProcess(1)
         try:
-            return OnCluster(default_client())
+            client = default_client()
         except ValueError:
             pass
+        else:
+            return OnCluster(client)
     return InProcess()
 
 

@@ -1,5 +1,6 @@
 """Executors keep the order of the items and bound what is in flight."""
 
+import asyncio
 import threading
 import time
 from dataclasses import dataclass
@@ -143,3 +144,33 @@ def test_what_is_kept_is_visited_where_it_is():
                 assert [len(each) for each in seen] == [1 + visits] * n_items
                 assert all(len(set(each)) == 1 for each in seen)
             assert len({each[0] for each in seen}) == min(n_items, 3)
+
+
+@pytest.mark.cluster
+def test_workers_that_the_user_chose_do_it_all():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        executor = OnCluster(client)
+        shared = executor.share("needed by all")
+        for chosen in client.scheduler_info()["workers"]:
+            with dask.annotate(workers=[chosen]):
+                kept = executor.keep(_begin, range(4))
+                seen = list(executor.map(_visit, [Visit(each) for each in kept], shared))
+            assert seen == [[chosen, chosen]] * 4
+
+
+@pytest.mark.cluster
+def test_an_asynchronous_client_is_refused():
+    async def executor(address):
+        async with Client(address, asynchronous=True):
+            return get_executor()
+
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        pytest.raises(InputError, match="is asynchronous"),
+    ):
+        asyncio.run(executor(cluster.scheduler_address))
