@@ -111,4 +111,4 @@ def test_all_tied_rows_count_where_nearly_all_are_tied(values):
         np.testing.assert_array_equal(outcome.proba, np.array(expected).astype(float))
         if outcome.n_features == 1:
             (note,) = outcome.notes
-            assert note == "tied at neighbour 5: at most 100.00 % of test rows (with 1 features)"
+            assert note == "tied at neighbour 5: at most 100.00 % of test rows (with 1 feature)"

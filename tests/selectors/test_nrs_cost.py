@@ -201,7 +201,7 @@ def test_a_budget_that_the_core_exceeds():
     found = example(budget=3)
     assert found.n_selected_ == 0
     assert found.stop_ == (
-        "core not complete, 0 of 1 features: budget = 3, 0 % of the positive region"
+        "core not complete, 0 of 1 feature: budget = 3, 0 % of the positive region"
     )
     X = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]) * 1.0
     Y = np.eye(4, dtype=np.uint8)
