@@ -12,34 +12,26 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.budget import limit_memory, memory_limit
+from mlfs_dask.graphs.messages import (
+    IN_FLIGHT,
+    Wishes,
+    Wrapped,
+    fetched_together,
+    in_one_span,
+    sent_bytes,
+    unwrap,
+)
 
-MOST_TOGETHER: Final = 8
-"""Results that are fetched in one message, at most; else two of each worker."""
-IN_FLIGHT: Final = 4
-"""Tasks of each worker that are sent before their results are fetched."""
 _HELD_BACK: Final = 0.002  # seconds until the next message, as schedulers and workers of Dask do it
-SPAN: Final = "mlfs"
-"""Name and id of the span of Dask that all our tasks belong to."""
-
-
-def fetched_together(n_workers: int) -> int:
-    """Results that are fetched in one message from so many workers.
-
-    Examples
-    --------
-    >>> fetched_together(2), fetched_together(100)
-    (4, 8)
-    """
-    return min(2 * n_workers, MOST_TOGETHER)
+_KEPT_BY_SCHEDULER: Final = 4 * 2**20  # bytes of a shared value; Dask warns from 10 MB on
 
 
 class Executor(Protocol):
@@ -217,7 +209,7 @@ class OnCluster:
         wished = [home for home in wishes if home is not None]
         if len(wished) < len(wishes) or "workers" in get_annotations():
             return self._submit(function, items, common, prefix, first)
-        with annotate(workers=_Wishes(first, wished), allow_other_workers=True):
+        with annotate(workers=Wishes(first, wished), allow_other_workers=True):
             return self._submit(function, items, common, prefix, first)
 
     def _wishes(self, items: Sequence[Any], first: int) -> list[str | None]:
@@ -266,30 +258,15 @@ class OnCluster:
         return futures
 
     def share(self, value: Any) -> Any:
-        """Scatter the value once; workers fetch it from each other."""
-        return self._client.scatter(value, hash=False, broadcast=False)
+        """Put the value on one worker, from where others fetch it; a list is spread over workers.
 
-
-@dataclass(frozen=True)
-class _Wishes:
-    """The workers that tasks shall go to, by the number at the end of their keys."""
-
-    first: int
-    workers: list[str]
-
-    def __call__(self, key: str) -> list[str]:
-        return [self.workers[int(key.rpartition("-")[2]) - self.first]]
-
-
-def in_one_span() -> AbstractContextManager[Any]:
-    """Have tasks that are sent while the block runs belong to one span of Dask, `SPAN`.
-
-    Else Dask makes a span for each time that somebody sends tasks after a pause, and schedulers and
-    workers keep all of them, with their measures, while they live.
-    """
-    from dask.base import annotate
-
-    return annotate(span={"name": (SPAN,), "ids": (SPAN,)})
+        The scheduler keeps a small one, so that it can be had again if its workers are lost. Of one
+        that is too big for that nothing is left then, and tasks that need it are cancelled.
+        """
+        if isinstance(value, list) or sent_bytes(value) > _KEPT_BY_SCHEDULER:
+            return self._client.scatter(value, hash=False, broadcast=False)
+        with in_one_span():
+            return self._client.submit(unwrap, Wrapped(value), key=_prefix(unwrap), **self._options)
 
 
 _chosen: Final[ContextVar[Executor | None]] = ContextVar("mlfs_executor", default=None)

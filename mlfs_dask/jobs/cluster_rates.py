@@ -10,7 +10,8 @@ from statistics import median
 from time import perf_counter, process_time, thread_time
 from typing import Any, Final
 
-from mlfs_dask.graphs.executor import IN_FLIGHT, OnCluster, available_cores, fetched_together
+from mlfs_dask.graphs.executor import OnCluster, available_cores
+from mlfs_dask.graphs.messages import IN_FLIGHT, fetched_together
 
 _LEAST: Final = 1e-4
 _TASKS: Final = 400

@@ -23,7 +23,8 @@ import msgspec
 from msgspec import Struct
 
 from mlfs_dask.errors import RunInterruptedError
-from mlfs_dask.graphs.executor import OnCluster, in_one_span
+from mlfs_dask.graphs.executor import OnCluster
+from mlfs_dask.graphs.messages import in_one_span
 from mlfs_dask.jobs.backends import Listener
 from mlfs_dask.jobs.handed import fetch_outcome, forget, run_stowed_task, sees_run, stow
 from mlfs_dask.jobs.sizes import show_bytes

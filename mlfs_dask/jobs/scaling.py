@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from mlfs_dask.graphs.executor import IN_FLIGHT, fetched_together
+from mlfs_dask.graphs.messages import IN_FLIGHT, fetched_together
 from mlfs_dask.jobs import selector_costs
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.rates import Rates, known_rates

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from mlfs_dask.errors import ClusterError
-from mlfs_dask.graphs.executor import in_one_span
+from mlfs_dask.graphs.messages import in_one_span
 from mlfs_dask.jobs import lease
 from mlfs_dask.jobs.clusters.settings import ALLOWED_FAILURES, COORDINATOR, COORDINATOR_SHARE
 from mlfs_dask.jobs.coordinator import prepare_run

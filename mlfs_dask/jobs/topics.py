@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mlfs_dask.graphs.executor import SPAN
+from mlfs_dask.graphs.messages import SPAN
 
 _OURS: Final = "mlfs-steps-"
 

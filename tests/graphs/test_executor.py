@@ -174,3 +174,23 @@ def test_an_asynchronous_client_is_refused():
         pytest.raises(InputError, match="is asynchronous"),
     ):
         asyncio.run(executor(cluster.scheduler_address))
+
+
+def _first_of(item, shared):
+    return item + shared[1][0]
+
+
+@pytest.mark.cluster
+def test_what_is_shared_outlives_its_worker():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        executor = OnCluster(client)
+        shared = executor.share(("some", np.array([5]), {"more": [1, 2]}))
+        assert list(executor.map(_first_of, [1], shared)) == [6]
+        for holder in client.who_has(shared)[shared.key]:
+            cluster.sync(cluster.scheduler.remove_worker, holder, stimulus_id="lost", close=False)
+        assert list(executor.map(_first_of, range(4), shared)) == [5, 6, 7, 8]

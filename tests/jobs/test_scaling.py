@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from mlfs_dask.graphs.executor import IN_FLIGHT, fetched_together
+from mlfs_dask.graphs.messages import IN_FLIGHT, fetched_together
 from mlfs_dask.jobs import cluster_rates
 from mlfs_dask.jobs.estimate import Sizes
 from mlfs_dask.jobs.rates import Rates

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from distributed import Client
 from distributed.broker import Broker
 
-from mlfs_dask.graphs.executor import SPAN, OnCluster
+from mlfs_dask.graphs.executor import OnCluster
+from mlfs_dask.graphs.messages import SPAN
 from mlfs_dask.jobs import work
 from mlfs_dask.jobs.topics import empty_topic, forget_session, topic_of
 
