@@ -16,6 +16,7 @@ from mlfs_dask.jobs.workload import Stage, Work
 
 _LOOKS: Final = 4.0  # at sets, for each that joins where the mean of the members decides first
 _FREQUENT: Final = 0.1  # share of the rows that store a feature, where more of them do
+_BLOCK: Final = 256 * MIB  # of distances, at most, in a task
 _ARRIVAL: Final = 4e5  # of a feature that is looked at by itself
 
 
@@ -163,10 +164,11 @@ def stream(s: Shape, params: Params, joins: Joins = BY_SIGNIFICANCE) -> Work:
         look, width = _of_a_pair(s, members)
         pairs = points**2 / 3 * ns / look * (width + look)
         return Work("streams", (*first, Stage("arrivals", (looks * pairs + arrivals * alone) * NS)))
+    blocks = math.ceil(float(s.n) * s.n * (1 if s.bits else 8) / _BLOCK)
     stage = Stage(
         "arrivals",
         (looks * float(s.n) * s.n * ns + arrivals * alone) * NS,
-        tasks=looks * 8,
+        tasks=looks * max(8, blocks),  # few rows are cut into as many as there are workers
         result_bytes=looks * 8.0 * s.n,
         rounds=looks,
     )
