@@ -13,12 +13,13 @@ from mlfs_dask.jobs.spec import Method
 
 TEXT = (Path(__file__).parents[2] / "deploy" / "README.md").read_text(encoding="utf-8")
 LINE = re.compile(
-    r"^ *\| `([a-z0-9-]+)`[^|]*\| (sparse|dense|wide) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE
+    r"^ *\| `([a-z0-9-]+)`[^|]*\| (sparse|dense|wide) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$",
+    re.MULTILINE,
 )
 LINES = LINE.findall(TEXT)
 ROWS = {
     "sparse": Sizes(10**6, 1000, 30, 1000, 4096, 20_000_000, False, 8, sparse=True, carried=8.6),
-    "wide": Sizes(10**6, 49_060, 22, 1341, 4096, 104_000_000, True, 1, sparse=True, carried=8.6),
+    "wide": Sizes(10**6, 49_060, 22, 1341, 4096, 104_000_000, True, 5, sparse=True, carried=8.6),
     "dense": Sizes(10**6, 200, 30, 1000, 4096, 200_000_000, False, 4, carried=8.5),
 }
 PARAMS = {"mddm": {"constraint": "proj"}}
