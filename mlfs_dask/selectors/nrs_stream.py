@@ -236,6 +236,16 @@ class NRSStream(OnlineSelector):
     accepted: significance +0.0833
     """
 
+    measured_by = (
+        "damping",
+        "gap_factor",
+        "strict",
+        "dependency",
+        "normalize",
+        "n_iter",
+        "restart",
+    )
+
     def __init__(  # noqa: PLR0913  one parameter for each reading of the paper
         self,
         relevance: float | None = None,

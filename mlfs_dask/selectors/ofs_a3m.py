@@ -182,6 +182,8 @@ class OFSA3M(OnlineSelector):
     [True, True, False, True]
     """
 
+    measured_by = ("gap_factor", "strict")
+
     def __init__(  # noqa: PLR0913  what selectors of streams have in common, and the gap
         self,
         gap_factor: float = 1.5,

@@ -22,6 +22,7 @@ from mlfs_dask.selectors.base import BaseSelector, labels_of, prepare
 from mlfs_dask.selectors.engine import Choice, Engine, drive
 from mlfs_dask.selectors.online_answers import Answers
 from mlfs_dask.selectors.online_engine import OnlineState, restored
+from mlfs_dask.wording import counted
 
 Arrival: TypeAlias = Literal["store", "random"] | list[int]
 """Order in which features arrive: the store's, a random one, or a list of features."""
@@ -34,10 +35,12 @@ class Stream:
     Attributes
     ----------
     Y : ndarray of uint8, shape (n_samples, n_labels)
+    measured_by : dict of str to Any
+        Parameters of the selector that say how features are measured.
     choices : list of Choice
         One for each arrival.
     arrived : list of int
-        Features in order of arrival.
+        Features in order of arrival, as far as they were decided on.
     names : list of str or None
         Of all features.
     constant : list of bool
@@ -51,6 +54,7 @@ class Stream:
     """
 
     Y: ByteArray
+    measured_by: dict[str, Any]
     choices: list[Choice] = field(default_factory=list)
     arrived: list[int] = field(default_factory=list)
     names: list[str] | None = field(default_factory=list)
@@ -61,9 +65,17 @@ class Stream:
     columns: dict[int, Column] = field(default_factory=dict)
 
     def at_rest(self) -> Stream:
-        """The same without anything that computes."""
+        """A copy without anything that computes; it stays as it is while this one goes on."""
         columns = self.columns if self.answers is None else self.answers.columns
-        return replace(self, executor=None, answers=None, columns=columns)
+        return replace(
+            self,
+            choices=list(self.choices),
+            arrived=list(self.arrived),
+            constant=list(self.constant),
+            executor=None,
+            answers=None,
+            columns=dict(columns),
+        )
 
 
 class OnlineSelector(BaseSelector):
@@ -89,6 +101,8 @@ class OnlineSelector(BaseSelector):
     group_size: int
     max_features: int | None
     follows_blocks: ClassVar[bool] = True
+    measured_by: ClassVar[tuple[str, ...]] = ()
+    """Parameters that say how features are measured: they stay as long as the stream goes on."""
     _stream: Stream | None = None
 
     @abstractmethod
@@ -127,9 +141,12 @@ class OnlineSelector(BaseSelector):
 
     def _select(self, source: Source, summary: ColumnSummary, executor: Executor) -> None:
         self._stream = None
-        stream = Stream(labels_of(source))
+        stream = self._new_stream(source)
         self._arrive(stream, source, summary, self._arrival_order(source.n_features), executor)
         self._stream = stream.at_rest()
+
+    def _new_stream(self, source: Source) -> Stream:
+        return Stream(labels_of(source), {name: getattr(self, name) for name in self.measured_by})
 
     def _most_members(self) -> int | None:
         return None if self.max_features is None else int(self.max_features)
@@ -142,7 +159,8 @@ class OnlineSelector(BaseSelector):
         order = np.asarray(self.arrival, dtype=np.int64)
         if len(order) and order.max() >= n_features:
             raise InputError(
-                f"arrival names feature {order.max()}: X has {n_features} features, numbered from 0"
+                f"arrival names feature {order.max()}: X has {counted(n_features, 'feature')}, "
+                "numbered from 0"
             )
         return order
 
@@ -170,9 +188,13 @@ class OnlineSelector(BaseSelector):
             None if stream.names is None else tuple(stream.names),
             tuple(stream.choices),
         )
+        stop = ""
         for step in drive(engine, stream.answers):
             stream.choices += step.decided
-            self.stop_ = step.stop or ""
+            stop = step.stop or ""
+        # Those that came after the end were let pass, also if the stream goes on some day.
+        del stream.arrived[len(stream.choices) :]
+        self.stop_ = stop
         self._conclude(stream)
 
     def _conclude(self, stream: Stream) -> None:
@@ -201,7 +223,11 @@ class OnlineSelector(BaseSelector):
 
         All blocks together give what one `fit` gives on the blocks side by side: a block's first
         feature is numbered after the last one of the block before. After `fit` it goes on where
-        that ended; `fit` itself begins anew.
+        that ended; `fit` itself begins anew. After an error the stream is as it was before.
+
+        Parameters may change between blocks: they hold for what arrives from then on. Those by
+        which features are measured (``measured_by`` of the class) can't, as members were measured
+        by what they were.
 
         Parameters
         ----------
@@ -219,8 +245,8 @@ class OnlineSelector(BaseSelector):
         Raises
         ------
         InputError
-            Parameters, rows or labels that don't fit; features of names that came before; costs
-            for some blocks only.
+            Parameters, rows or labels that don't fit; parameters that must stay and changed;
+            features of names that came before; costs for some blocks only.
         MissingValuesError
             Missing values with ``impute = "none"``.
         """
@@ -231,20 +257,22 @@ class OnlineSelector(BaseSelector):
                 hint="Put the columns of the block in order, and leave arrival at 'store'.",
             )
         stream = self._stream
+        if stream is not None:
+            self._refuse_other_measures(stream)
         source = as_source(
             X, Y, feature_kind=feature_kind, feature_cost=feature_cost, tile=self.tile
         )
         if source.Y is None and stream is not None:
             if len(stream.Y) != source.n_samples:
                 raise InputError(
-                    f"X has {source.n_samples} rows, the blocks before have {len(stream.Y)}; "
-                    "expected the same rows in the same order",
+                    f"X has {counted(source.n_samples, 'row')}, the blocks before have "
+                    f"{len(stream.Y)}; expected the same rows in the same order",
                     hint="Call fit to begin anew.",
                 )
             source = source.with_labels(stream.Y)
         source = self._check_labels(source)
         if stream is None:
-            stream = Stream(labels_of(source))
+            stream = self._new_stream(source)
         elif not np.array_equal(labels_of(source), stream.Y):  # another number of rows too
             raise InputError(
                 "Y differs from the labels of the first block; expected the same rows in the same "
@@ -255,10 +283,21 @@ class OnlineSelector(BaseSelector):
         executor = get_executor()
         source, summary = prepare(source, self.impute, type(self).__name__, executor)
         order = np.arange(source.n_features)
+        self._stream = None if self._stream is None else stream.at_rest()
         self._arrive(stream, source, summary, order, executor)
         self._stream = stream
         self._remember_stream(stream, X)
         return self
+
+    def _refuse_other_measures(self, stream: Stream) -> None:
+        for name, before in stream.measured_by.items():
+            now = getattr(self, name)
+            if now != before:
+                raise InputError(
+                    f"{name} = {now!r}: the features that came so far were measured with "
+                    f"{name} = {before!r}",
+                    hint="Set it back, or call fit to begin anew.",
+                )
 
     def _remember_stream(self, stream: Stream, X: Any) -> None:
         """What `fit` sets besides, from all blocks."""

@@ -141,3 +141,77 @@ def test_blocks_that_do_not_fit():
         NRSStream().partial_fit(X)
     with pytest.raises(InputError, match="partial_fit takes features in the order"):
         NRSStream(arrival="random").partial_fit(X, Y)
+
+
+STAY = [(NRSStream(), name) for name in NRSStream.measured_by]
+STAY += [(OFSA3M(random_state=0), name) for name in OFSA3M.measured_by]
+OTHER = {
+    "damping": 0.5,
+    "gap_factor": 3.0,
+    "strict": True,
+    "dependency": "consistency",
+    "normalize": "none",
+    "n_iter": 2,
+    "restart": "shared",
+}
+
+
+@pytest.mark.parametrize(("selector", "name"), STAY, ids=lambda value: str(value))
+def test_what_features_are_measured_by_stays(selector, name):
+    X, Y = rows()
+    parts = clone(selector).partial_fit(X[:, :5], Y)
+    before, given = parts.selection_record(), getattr(parts, name)
+    parts.set_params(**{name: OTHER[name]})
+    for each in (parts, pickle.loads(pickle.dumps(parts))):
+        with pytest.raises(InputError, match=rf"^{name} = .* were measured with {name} = "):
+            each.partial_fit(X[:, 5:])
+        assert each.selection_record() == before
+    parts.set_params(**{name: given}).partial_fit(X[:, 5:])
+    assert parts.selection_record() == clone(selector).fit(X, Y).selection_record()
+
+
+@pytest.mark.parametrize("selector", [NRSStream(), OFSA3M(random_state=0)])
+def test_other_parameters_hold_from_the_next_arrival_on(selector):
+    X, Y = rows()
+    X[0, 7] = np.nan
+    begun = clone(selector).set_params(max_features=1).partial_fit(X[:, :5], Y)
+    first = begun.path_
+    assert begun.stop_ == "1 feature is selected"
+    begun.set_params(max_features=None, group_size=3, impute="mean", n_features_to_select=2, tile=7)
+    begun.partial_fit(X[:, 5:])
+    # Those that came after the end were let pass; the others are measured with the one member.
+    passed = list(range(len(first), 5))
+    arrival = [f for f in range(9) if f not in passed]
+    expected = clone(selector).set_params(impute="mean", arrival=arrival).fit(X, Y)
+    assert begun.path_ == expected.path_
+    assert begun.support_.sum() == 2
+    assert {step["feature"] for step in begun.path_}.isdisjoint(passed)
+
+
+def test_another_threshold_holds_from_the_next_arrival_on():
+    X, Y = rows()
+    copies = X[:, [1, 1, 1]]  # they leave the dependency as it is
+    parts = NRSStream(relevance=0.001).partial_fit(copies[:, :2], Y)
+    parts.set_params(relevance=1.0).partial_fit(copies[:, 2:])
+    assert [step.get("threshold") for step in parts.path_] == [None, 0.001, 1.0]
+    assert parts.path_[2]["reason"].endswith("below 1")
+    assert parts.relevance_ == 1.0
+
+
+@pytest.mark.parametrize("selector", [NRSStream(normalize="none"), OFSA3M(random_state=0)])
+def test_a_block_that_failed_leaves_the_stream_as_it_was(selector):
+    X, Y = rows()
+    parts = clone(selector).partial_fit(X[:, :3], Y)
+    before, stop = parts.selection_record(), parts.stop_
+    bad = X[:, 3:].copy()
+    bad[0, 4] = 1e300  # its turn comes after others of the block were decided on
+    with pytest.raises(InputError, match="squared distances leave the range"):
+        parts.partial_fit(bad)
+    assert (parts.selection_record(), parts.stop_) == (before, stop)
+    parts.partial_fit(X[:, 3:])
+    assert parts.selection_record() == clone(selector).fit(X, Y).selection_record()
+    fresh = clone(selector)
+    with pytest.raises(InputError, match="squared distances leave the range"):
+        fresh.partial_fit(bad, Y)
+    fresh.partial_fit(X, Y)
+    assert fresh.selection_record() == parts.selection_record()
