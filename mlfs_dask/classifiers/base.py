@@ -17,6 +17,7 @@ from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source, as_source
 from mlfs_dask.graphs.source import labels_of as labels_of  # here methods look for it
 from mlfs_dask.graphs.statistics import imputation_values
+from mlfs_dask.wording import counted
 
 
 class Outcome(NamedTuple):
@@ -258,7 +259,8 @@ def orders_by_label(
         other = next((problem for problem in by_label if problem not in wanted), None)
         given = f"{len(by_label)}" if other is None else f"some for {other}"
         raise InputError(
-            f"feature_subsets: given are {given}; expected one list for each of {n_labels} labels",
+            f"feature_subsets: given are {given}; expected one list for each of "
+            f"{counted(n_labels, 'label')}",
             hint="Select with order = 1, each label against the rest.",
         )
     return [

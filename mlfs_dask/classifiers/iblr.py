@@ -205,7 +205,8 @@ class IBLR(NeighborClassifier):
             if stopped:
                 warnings.warn(
                     f"the regressions of {counted(stopped, 'label')} have not converged after "
-                    f"{int(model.n_steps.max())} Newton steps; their last iterates are kept",
+                    f"{counted(int(model.n_steps.max()), 'Newton step')}; their last iterates are "
+                    "kept",
                     DegenerateInputWarning,
                     stacklevel=4,
                 )
@@ -245,8 +246,8 @@ class IBLR(NeighborClassifier):
         if missing == 0:
             return []
         return [
-            f"plus: missing values of {missing} added features were replaced by the training mean "
-            "(nominal: the mode) for the logistic part only"
+            f"plus: missing values of {counted(missing, 'added feature')} were replaced by the "
+            "training mean (nominal: the mode) for the logistic part only"
         ]
 
     def _show(self, learned: Sequence[_Learned]) -> None:

@@ -29,6 +29,7 @@ from mlfs_dask.errors import InputError, MlfsError
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.source import TileItem, load_block
 from mlfs_dask.kernels.blas import single_blas_thread
+from mlfs_dask.wording import counted
 
 
 class TrainingRows:
@@ -297,4 +298,4 @@ class Notes:
         ['training rows of one class, which is the answer: 1 of 2 models']
         """
         found = sorted(self._said.items())
-        return [f"{what}: {count} of {self._n_models} models" for what, count in found]
+        return [f"{what}: {count} of {counted(self._n_models, 'model')}" for what, count in found]

@@ -18,6 +18,7 @@ from mlfs_dask.classifiers.transformation import (
     TransformationClassifier,
     model_stream,
 )
+from mlfs_dask.wording import are, counted
 
 
 class RAkEL(TransformationClassifier):
@@ -144,7 +145,8 @@ class RAkEL(TransformationClassifier):
     def _remarks(self, problems: Any, n_labels: int) -> list[str]:
         said = super()._remarks(problems, n_labels)
         if self.n_models is not None and self.n_models > len(problems):
-            said.append(f"n_models = {self.n_models}, but there are {len(problems)} subsets")
+            n = len(problems)
+            said.append(f"n_models = {self.n_models}, but there {are(n)} {counted(n, 'subset')}")
         left = n_labels - len({label for problem in problems for label in problem.labels})
         if left:
             said.append(f"labels that no subset has, which are never predicted: {left}")

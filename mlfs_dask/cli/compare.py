@@ -9,6 +9,7 @@ import click
 
 from mlfs_dask.cli.output import json_option, print_json, print_table
 from mlfs_dask.cli.runs import runs_option
+from mlfs_dask.wording import counted
 
 if TYPE_CHECKING:
     from mlfs_dask.storage.places import Place
@@ -182,5 +183,5 @@ def _print_ranks(comparison: dict[str, Any]) -> None:
         ]
         name = method_words(comparison, comparison["methods"][column])
         table.append((name, f"{averages[column]:.2f}", *cells))
-    rows = "" if shown else f" over {len(kept)} rows"
+    rows = "" if shown else f" over {counted(len(kept), 'row')}"
     print_table(table, ("method", f"average rank{rows}", *shown))

@@ -156,8 +156,10 @@ def _print_description(facts: Description) -> None:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in facts.kinds.items() if count)
     split = ", ".join(f"{count:,} {_PARTS[part]}" for part, count in facts.split.items() if count)
     form = "sparse" if facts.is_sparse else "dense"
+    size = counted_by_thousands(facts.bytes_on_disk, "byte")
+    tested = counted_by_thousands(facts.split["test"], "test row")
     lines = {
-        "store": f"{facts.path} ({facts.bytes_on_disk:,} bytes, tile {facts.tile:,})",
+        "store": f"{facts.path} ({size}, tile {facts.tile:,})",
         "samples": f"{facts.n_samples:,} ({split})",
         "features": f"{facts.n_features:,} ({kinds}; {facts.constant_features:,} constant)",
         "values": f"{facts.dtype}, {form}, {facts.nonzero_fraction:.2%} not zero",
@@ -168,11 +170,12 @@ def _print_description(facts: Description) -> None:
         "missing values": f"{facts.missing:,} in "
         f"{counted_by_thousands(len(facts.missing_by_feature), 'feature')}",
         "duplicate rows": f"{facts.duplicate_rows:,}",
-        "shared by split": f"{facts.rows_shared_by_split:,} of {facts.split['test']:,} test rows",
+        "shared by split": f"{facts.rows_shared_by_split:,} of {tested}",
         "digest": facts.digest,
     }
     if facts.blocks or facts.closed:
-        sizes = f", of {', '.join(map(str, facts.blocks))} features" if facts.blocks else ""
+        nouns = "feature" if list(facts.blocks) == [1] else "features"
+        sizes = f", of {', '.join(map(str, facts.blocks))} {nouns}" if facts.blocks else ""
         state = "closed, no more will come" if facts.closed else "open for more"
         lines["appended"] = f"{counted(len(facts.blocks), 'block')}{sizes} ({state})"
     if facts.cost is not None:

@@ -11,6 +11,7 @@ import click
 
 from mlfs_dask.cli.output import json_option, print_json, print_table
 from mlfs_dask.cli.runs import runs_option
+from mlfs_dask.wording import counted
 
 if TYPE_CHECKING:
     from mlfs_dask.jobs.rundir import RunFolder
@@ -80,7 +81,9 @@ def list_runs(
             ("run", "state", "units", "created", "size"),
         )
     elif everything:
-        click.echo(f"None of the {len(everything)} runs in {runs} is {' or '.join(states)}.")
+        click.echo(
+            f"None of the {counted(len(everything), 'run')} in {runs} is {' or '.join(states)}."
+        )
     else:
         click.echo(f"There is no run in {runs}; `mlfs run JOB` starts one.")
 

@@ -232,7 +232,9 @@ def _facts_of_data(made: Plan) -> dict[str, str]:
     if made.costs is not None:
         facts["costs"] = made.costs
     for number, file in enumerate(made.files):
-        facts["file" if number == 0 else "and"] = f"{file.path} ({file.bytes} bytes, {file.key})"
+        facts["file" if number == 0 else "and"] = (
+            f"{file.path} ({counted(file.bytes, 'byte')}, {file.key})"
+        )
     return facts
 
 

@@ -230,7 +230,6 @@ def _environment() -> Environment:
         moment=_moment,
         page_of=page_of,
     )
-    environment.globals["plural"] = words.plural
     return environment
 
 

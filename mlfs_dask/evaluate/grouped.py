@@ -66,7 +66,8 @@ def groups(codes: Any, folds: int, seed: int, repeat: int = 0) -> list[IntArray]
     if len(sizes) < folds:
         raise InputError(
             f"folds = {folds}, but the rows form only {counted(len(sizes), 'group')}",
-            hint=f"A group is never parted: at most {len(sizes)} folds have one to test.",
+            hint=f"A group is never parted: at most {counted(len(sizes), 'fold')} can have one to "
+            "test.",
             folds=folds,
             groups=len(sizes),
         )
@@ -130,7 +131,7 @@ def read_groups(path: str | Path, n_samples: int) -> IntArray:
         raise DataFileError.at(
             file,
             line=lines[n_samples] if len(ids) > n_samples else lines[-1],
-            problem=f"{len(ids)} group ids up to line {lines[-1]}",
+            problem=f"{counted(len(ids), 'group id')} up to line {lines[-1]}",
             expected=f"{n_samples}, one for each row of the data set",
             hint="If the first line is a header, take it out: it looks like an id."
             if one_more

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.kernels.shares import count_of_share
+from mlfs_dask.wording import counted
 
 _SHOWN = 12
 
@@ -70,7 +71,7 @@ def _check_counts(counts: Sequence[int], n_features: int) -> None:
     for values, problem in (
         (broken, "not whole"),
         (low, "below 1"),
-        (high, f"above the {n_features} features of the data"),
+        (high, f"above the {counted(n_features, 'feature')} of the data"),
     ):
         if values:
             shown = ", ".join(map(str, values[:_SHOWN]))

@@ -36,6 +36,7 @@ from mlfs_dask.evaluate.grouped import groups
 from mlfs_dask.evaluate.metrics import METRICS, score_all
 from mlfs_dask.evaluate.stratified import iterative
 from mlfs_dask.graphs.source import Source
+from mlfs_dask.wording import counted
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ class Splitting:
         if known is None or len(known) != n_samples:
             count = "none" if known is None else len(known)
             raise InputError(
-                f'kind = "{self.kind}" needs the {name} of all {n_samples} rows; given: {count}'
+                f'kind = "{self.kind}" needs the {name} of all '
+                f"{counted(n_samples, 'row')}; given: {count}"
             )
         return _informed(self.kind, _Content(known), self.folds, self.seed, repeat)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from mlfs_dask._typing import IntArray
 from mlfs_dask.errors import InputError
+from mlfs_dask.wording import are, counted
 
 # First number of the spawn key of every stream that draws folds; other uses have other numbers.
 FOLD_STREAM = 0
@@ -268,8 +269,8 @@ def check_folds(n_samples: int, folds: int) -> None:
         )
     if folds > n_samples:
         raise InputError(
-            f"folds = {folds}, but there are only {n_samples} rows",
-            hint=f"At most {n_samples} folds leave a row to test in each.",
+            f"folds = {folds}, but there {are(n_samples)} only {counted(n_samples, 'row')}",
+            hint=f"At most {counted(n_samples, 'fold')} leave a row to test in each.",
             folds=folds,
         )
 

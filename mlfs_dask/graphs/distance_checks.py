@@ -10,6 +10,7 @@ from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.statistics import ColumnSummary, refuse_infinite, summarize_columns
 from mlfs_dask.kernels.distances import Known
+from mlfs_dask.wording import counted
 
 
 def known_values(source: Source, executor: Executor, summary: ColumnSummary | None = None) -> Known:
@@ -60,7 +61,8 @@ def known_of_both(
         return known, known
     if query.n_features != train.n_features:
         raise InputError(
-            f"X has {query.n_features} features, but the training rows have {train.n_features}"
+            f"X has {counted(query.n_features, 'feature')}, but the training rows have "
+            f"{train.n_features}"
         )
     return known, known_values(query, executor)
 

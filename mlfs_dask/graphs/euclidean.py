@@ -17,6 +17,7 @@ from mlfs_dask.graphs.source import Source
 from mlfs_dask.graphs.tiles import TileTask, pair_tasks
 from mlfs_dask.kernels.affinity import add_distances
 from mlfs_dask.kernels.greedy import euclidean_sums
+from mlfs_dask.wording import counted
 
 # Roots that one core takes in about half an hour.
 _MOST_ROOTS = 1e12
@@ -38,8 +39,9 @@ def check_euclidean_cost(n_samples: int, n_features: int, n_choices: int) -> Non
     roots = 0.5 * n_samples**2 * n_features * n_choices
     if roots > _MOST_ROOTS:
         raise PlanError(
-            f'distance = "euclidean" takes {roots:.1e} square roots for {n_samples} rows, '
-            f"{n_features} features and {n_choices} choices; at most {_MOST_ROOTS:.0e} are allowed",
+            f'distance = "euclidean" takes {roots:.1e} square roots for '
+            f"{counted(n_samples, 'row')}, {counted(n_features, 'feature')} and "
+            f"{counted(n_choices, 'choice')}; at most {_MOST_ROOTS:.0e} are allowed",
             hint='Set n_features_to_select to a smaller number, or distance = "squared".',
             operations=roots,
         )

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from mlfs_dask._typing import AnyArray, ByteArray, FloatArray
 from mlfs_dask.errors import InputError
+from mlfs_dask.wording import counted
 
 # An ndarray or a scipy.sparse.csr_matrix; scipy ships no types that a union could be checked by.
 Block: TypeAlias = Any
@@ -43,11 +44,11 @@ def as_labels(Y: Any, n_samples: int) -> ByteArray:
         array = array[:, None]
     if array.ndim != 2 or array.dtype == object:
         raise InputError(
-            f"Y has {array.ndim} dimensions and dtype {array.dtype}; expected a 0/1 matrix of "
-            "shape (n_samples, n_labels)"
+            f"Y has {counted(array.ndim, 'dimension')} and dtype {array.dtype}; expected a 0/1 "
+            "matrix of shape (n_samples, n_labels)"
         )
     if len(array) != n_samples:
-        raise InputError(f"X has {n_samples} rows, Y has {len(array)}")
+        raise InputError(f"X has {counted(n_samples, 'row')}, Y has {len(array)}")
     if array.dtype.kind not in "buif":
         raise InputError(f"Y has dtype {array.dtype}; expected numbers 0 and 1")
     wrong = array > 1 if array.dtype == np.uint8 else ~((array == 0) | (array == 1))
@@ -144,7 +145,8 @@ def feature_vector(values: Any, name: str, n_features: int, dtype: Any) -> AnyAr
         raise InputError(f"{name} = {values!r}: expected one value for each feature") from None
     if array.shape != (n_features,):
         raise InputError(
-            f"{name} has shape {array.shape}; expected one value for each of {n_features} features"
+            f"{name} has shape {array.shape}; expected one value for each of "
+            f"{counted(n_features, 'feature')}"
         )
     try:
         array = array.astype(np.float64) if array.dtype == object else array

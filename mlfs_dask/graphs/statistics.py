@@ -18,6 +18,7 @@ from mlfs_dask.kernels.summary import (
     dense_all_binary,
     dense_summary,
 )
+from mlfs_dask.wording import counted, have
 
 NOMINAL = 1
 
@@ -125,10 +126,11 @@ def refuse_missing(summary: ColumnSummary, source: Source, method: str) -> None:
         return
     j = int(affected[0])
     name = f" ({source.feature_names[j]})" if source.feature_names else ""
-    more = f", and {len(affected) - 1} more features have some" if len(affected) > 1 else ""
+    others = len(affected) - 1
+    more = f", and {counted(others, 'more feature')} {have(others)} some" if others else ""
     raise MissingValuesError(
         f"{method} has no rule for missing values: Input X contains NaN; feature {j}{name} has "
-        f"{summary.n_missing[j]} missing values{more}",
+        f"{counted(int(summary.n_missing[j]), 'missing value')}{more}",
         hint='Set impute = "mean" to replace them by the training mean (nominal: the mode).',
         feature=j,
         count=int(summary.n_missing[j]),

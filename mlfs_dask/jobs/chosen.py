@@ -12,6 +12,7 @@ from mlfs_dask.errors import InputError
 from mlfs_dask.jobs.results import Run
 from mlfs_dask.kernels.shares import count_of_share
 from mlfs_dask.storage.dataset import Dataset
+from mlfs_dask.wording import counted
 
 Top: TypeAlias = int | float | Literal["selected"]
 
@@ -96,7 +97,7 @@ def only_dataset(run: Run) -> dict[str, Any]:
     if len(known) == 1:
         return known[0]
     raise InputError(
-        f"{run.id} has {len(known)} data sets",
+        f"{run.id} has {counted(len(known), 'data set')}",
         hint=f"Say which store to take: {', '.join(entry['name'] for entry in known)}.",
     )
 
@@ -129,8 +130,9 @@ def chosen_features(run: Run, selector: str, dataset: str, top: Top) -> IntArray
     selection = run.selection(selector, dataset)
     if selection["problems"] is not None:
         raise InputError(
-            f"{selector!r} chose features for each of {len(selection['problems'])} problems by "
-            "itself: there is no one ranking of which to take the best",
+            f"{selector!r} chose features for each of "
+            f"{counted(len(selection['problems']), 'problem')} by itself: there is no one ranking "
+            "of which to take the best",
             hint=f"mlfs_dask.open_run({run.id!r}).selection({selector!r}) has them all.",
         )
     order = selection["order"]

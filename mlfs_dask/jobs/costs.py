@@ -15,6 +15,7 @@ from mlfs_dask.errors import DataFileError, InputError
 from mlfs_dask.jobs.streams import costs_stream
 from mlfs_dask.storage.readers.csv_lists import numbered_cells
 from mlfs_dask.storage.readers.numerals import parse_number
+from mlfs_dask.wording import counted, have
 
 _SHOWN = 5
 
@@ -193,17 +194,13 @@ def _unknown(file: Path, line: int, name: str, names: Sequence[str]) -> DataFile
 
 def _refuse_left_out(file: Path, left_out: list[str]) -> None:
     if left_out:
-        shown = ", ".join(repr(name) for name in left_out[:_SHOWN])
+        n, shown = len(left_out), ", ".join(repr(name) for name in left_out[:_SHOWN])
         more = ", ..." if len(left_out) > _SHOWN else ""
         raise DataFileError.at(
             file,
-            problem=f"{_counted(len(left_out))} no cost: {shown}{more}",
+            problem=f"{counted(n, 'feature')} {have(n)} no cost: {shown}{more}",
             expected="each feature once",
         )
-
-
-def _counted(n: int) -> str:
-    return "1 feature has" if n == 1 else f"{n} features have"
 
 
 def _finite(name: str, value: float | None) -> float:

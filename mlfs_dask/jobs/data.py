@@ -24,6 +24,7 @@ from mlfs_dask.jobs.rows import (
 )
 from mlfs_dask.jobs.spec import Job, Method, Prefilter, Select
 from mlfs_dask.storage.dataset import Dataset, open_dataset
+from mlfs_dask.wording import counted
 
 
 def open_datasets(
@@ -123,7 +124,10 @@ def _check_dataset(job: Job, dataset: Dataset, problems: Problems) -> None:
 
 def _check_counts(select: Select, place: str, dataset: Dataset, problems: Problems) -> None:
     """Refuse a selector that wants more features than there are."""
-    available, whose = dataset.n_features, f"{dataset.name} has {dataset.n_features} features"
+    available, whose = (
+        dataset.n_features,
+        f"{dataset.name} has {counted(dataset.n_features, 'feature')}",
+    )
     if select.prefilter is not None:
         if select.prefilter.n > available:
             problems.add(
@@ -131,7 +135,10 @@ def _check_counts(select: Select, place: str, dataset: Dataset, problems: Proble
                 f"{select.prefilter.n} is not allowed; {whose}",
             )
             return
-        available, whose = select.prefilter.n, f"the prefilter leaves {select.prefilter.n} features"
+        available, whose = (
+            select.prefilter.n,
+            f"the prefilter leaves {counted(select.prefilter.n, 'feature')}",
+        )
     wanted = select.params.get("n_features_to_select")
     if isinstance(wanted, int) and wanted > available:
         problems.add(f"{place}.n_features_to_select", f"{wanted} is not allowed; {whose}")

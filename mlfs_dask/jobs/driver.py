@@ -36,6 +36,7 @@ from mlfs_dask.jobs.steps import Steps
 from mlfs_dask.jobs.units import Unit, part_for, units_of
 from mlfs_dask.jobs.work import Failure, Outcome, Task
 from mlfs_dask.storage.dataset import Dataset
+from mlfs_dask.wording import counted
 
 _LOG = logging.getLogger(__name__)
 _STATE_SECONDS: Final = 1.0
@@ -346,7 +347,7 @@ class Driver:
 
     def _say_start(self, plan: Plan) -> None:
         left = len(self._units) - len(self._done)
-        _LOG.info("%s: %d of %d units to do", self._folder.id, left, len(self._units))
+        _LOG.info("%s: %d of %s to do", self._folder.id, left, counted(len(self._units), "unit"))
         self._journal.append(
             "start",
             run=read_manifest(self._folder.manifest)["run"],

@@ -35,6 +35,7 @@ from mlfs_dask.selectors.online_engine import NO_MORE
 from mlfs_dask.storage.blocks import block_folders, is_closed
 from mlfs_dask.storage.dataset import Dataset, open_dataset
 from mlfs_dask.storage.places import place
+from mlfs_dask.wording import counted
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 0.5
@@ -246,7 +247,8 @@ class Feeds:
                 self._journal.append(
                     "block", dataset=name, block=number, digest=digest, features=size
                 )
-                _LOG.info("%s: block %d of %s: %d features", self._folder.id, number, name, size)
+                features = counted(size, "feature")
+                _LOG.info("%s: block %d of %s: %s", self._folder.id, number, name, features)
         if came:
             self._journal.sync()
             self._keep_names()

@@ -29,7 +29,7 @@ from mlfs_dask.jobs.units import Unit, units_of
 from mlfs_dask.jobs.workload import Work
 from mlfs_dask.storage.dataset import Dataset
 from mlfs_dask.storage.places import Place
-from mlfs_dask.wording import counted
+from mlfs_dask.wording import are, counted, have
 
 # Smaller jobs stay in this process: a cluster takes some seconds before its first task.
 _WORTH_A_CLUSTER_SECONDS: Final = 10.0
@@ -144,10 +144,9 @@ class Plan(Struct, frozen=True, kw_only=True):
         pairs = len(self.constant_labels)
         if pairs:
             labels = {(pair.dataset, pair.label) for pair in self.constant_labels}
-            have = "has" if pairs == 1 else "have"
             found.append(
-                f"{counted(pairs, 'pair')} of label and training fold {have} no positive or no "
-                f"negative row ({counted(len(labels), 'label')}): nothing can be learned about "
+                f"{counted(pairs, 'pair')} of label and training fold {have(pairs)} no positive or "
+                f"no negative row ({counted(len(labels), 'label')}): nothing can be learned about "
                 "the label there"
             )
         found += self.few_rows
@@ -343,7 +342,7 @@ def _few_rows(job: Job, fewest: Mapping[str, int]) -> list[str]:
     asked = {entry.label: entry.params.get("n_neighbors", 0) for entry in entries}
     return [
         f"{label}: n_neighbors = {n_neighbors}, but a training row of {name} has only "
-        f"{n_train - 1} others: all of them will be its neighbours"
+        f"{counted(n_train - 1, 'other')}: all of them will be its neighbours"
         for name, n_train in fewest.items()
         for label, n_neighbors in asked.items()
         if n_neighbors >= n_train
@@ -369,7 +368,7 @@ def _refused(pairs: Sequence[ConstantLabel]) -> PlanError:
     more = f"\n  and {len(pairs) - 20} more" if len(pairs) > 20 else ""
     return PlanError(
         f"strict = true, and {counted(len(pairs), 'pair')} of label and training fold "
-        f"{'is' if len(pairs) == 1 else 'are'} constant:"
+        f"{are(len(pairs))} constant:"
         f"{shown}{more}",
         hint="Take fewer folds, leave out these labels, or set evaluate.strict = false.",
         pairs=len(pairs),

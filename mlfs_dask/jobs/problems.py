@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from msgspec import Meta, Struct
 
 from mlfs_dask.errors import JobFileError, without_credentials
+from mlfs_dask.wording import counted
 
 _NAMED = 40  # names listed at most
 
@@ -122,7 +123,7 @@ class Problems:
         """
         if not self._found:
             return
-        count = "1 problem" if len(self._found) == 1 else f"{len(self._found)} problems"
+        count = counted(len(self._found), "problem")
         lines = "".join(f"\n  {problem}" for problem in self._found)
         raise JobFileError(
             f"{self.file}: {count}{lines}", file=self.file, problems=tuple(self.found)

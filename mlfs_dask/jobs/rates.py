@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from mlfs_dask import __version__
 from mlfs_dask.graphs.executor import available_cores
 from mlfs_dask.storage.atomic import machine_faults, partial_path, write_whole
+from mlfs_dask.wording import counted
 
 FORMAT: Final = 1
 COMMAND: Final = "mlfs doctor --calibrate"
@@ -235,7 +236,7 @@ def _passed_over(path: Path, why: str) -> Known:
 
 
 def _in_words(machine: Machine) -> str:
-    return f"{machine.host}, {machine.processor}, {machine.cores} cores"
+    return f"{machine.host}, {machine.processor}, {counted(machine.cores, 'core')}"
 
 
 def keep_rates(rates: Rates, date: str, file: Path | None = None) -> Path:

@@ -25,6 +25,7 @@ from mlfs_dask.jobs.shapes import (
     read_shaped,
 )
 from mlfs_dask.storage.places import Place
+from mlfs_dask.wording import counted
 
 
 def read_unit(folder: RunFolder, unit_id: str) -> dict[str, Any]:
@@ -203,7 +204,7 @@ class Run:
             return found[0]
         known = ", ".join(f"{s['selector']!r} on {s['dataset']}" for s in final)
         raise InputError(
-            f"{self.id} has {len(found)} selections on all rows by {selector!r}"
+            f"{self.id} has {counted(len(found), 'selection')} on all rows by {selector!r}"
             + (f" on {dataset}" if dataset else ""),
             hint=f"There are: {known}." if known else "This run has none.",
         )

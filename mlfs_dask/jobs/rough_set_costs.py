@@ -11,6 +11,7 @@ from typing import Final
 
 from mlfs_dask.jobs.row_shape import NS, Params, Shape, blocks, passes, prepared, summary
 from mlfs_dask.jobs.workload import Stage, Work
+from mlfs_dask.wording import are, counted
 
 _FIRST: Final = 50.0  # choices, of which the first ones take longest
 
@@ -65,8 +66,9 @@ def guess_choices(s: Shape, params: Params) -> str:
     chosen = round(_chosen(s, params))
     more = {**params, "max_features": 2 * chosen}
     times = rough_set(s, more).seconds / rough_set(s, {**params, "max_features": chosen}).seconds
+    are_chosen = f"{counted(chosen, 'feature')} {are(chosen)} chosen"
     return (
-        f"time rests on a guess that {chosen} features are chosen (twice as many would take "
+        f"time rests on a guess that {are_chosen} (twice as many would take "
         f"{times:.1f} times as long), and that rows of other labels are mostly told apart by "
         "features of few rows"
     )

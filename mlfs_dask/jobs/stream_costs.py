@@ -13,6 +13,7 @@ from typing import Final
 
 from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, passes, summary
 from mlfs_dask.jobs.workload import Stage, Work
+from mlfs_dask.wording import counted
 
 _LOOKS: Final = 4.0  # at sets, for each that joins where the mean of the members decides first
 _FREQUENT: Final = 0.1  # share of the rows that store a feature, where more of them do
@@ -195,7 +196,9 @@ def guess(s: Shape, params: Params, joins: Joins = BY_SIGNIFICANCE) -> str:
         As in `arriving`.
     """
     members, arrivals = round(joining(s, params, joins)), round(arriving(s, params, joins))
-    joined = f"time and memory rest on a guess that {members} of {arrivals} features join"
+    joined = (
+        f"time and memory rest on a guess that {members} of {counted(arrivals, 'feature')} join"
+    )
     if at_points(s, params, joins) is not None:
         return f"{joined}, and that rows store them as by chance"
     return f"{joined}; rows are taken to differ on them, which is an upper bound"

@@ -24,6 +24,7 @@ from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.jobs.shapes import read_manifest
 from mlfs_dask.jobs.units import units_of
 from mlfs_dask.storage.places import place
+from mlfs_dask.wording import counted
 
 _LOG = logging.getLogger(__name__)
 _FIRST: Final = 1000
@@ -145,7 +146,8 @@ def _refuse_unseen(client: Any, folder: RunFolder) -> None:
     blind = [worker for worker, sees in seen.items() if sees is not True]
     if blind:
         raise ClusterError(
-            f"{len(blind)} of {len(workers)} workers do not see {manifest}, the first: {blind[0]}",
+            f"{manifest} is not seen by {len(blind)} of {counted(len(workers), 'worker')}, "
+            f"the first: {blind[0]}",
             hint="Give --runs a folder that all machines of the cluster see under the same path.",
             workers=blind,
         )

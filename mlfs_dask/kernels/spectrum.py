@@ -18,6 +18,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.kernels.blas import single_blas_thread
+from mlfs_dask.wording import counted
 
 SAME = 1e-9
 """Eigenvalues closer than this belong to one cluster."""
@@ -163,7 +164,7 @@ def _whole_cluster(values: FloatArray, wanted: int) -> int:
 
 def _refusal(n: int, wanted: int) -> InputError:
     return InputError(
-        f"phi = 3: {wanted} of {n} eigenvectors would have to be searched for",
+        f"phi = 3: {wanted} of {counted(n, 'eigenvector')} would have to be searched for",
         hint="Set n_components to a smaller number, or use phi = 1 or 2.",
         size=n,
     )

@@ -11,6 +11,7 @@ from mlfs_dask.jobs.summary import Point
 from mlfs_dask.report import words
 from mlfs_dask.report.downloads import csv_link
 from mlfs_dask.report.selected import selected_by_dataset
+from mlfs_dask.wording import counted
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ def _alike_of(dataset: str, alike: Sequence[Alike], left_out: int) -> AlikeOf:
     selections = max(one.selections for one in alike)
     return AlikeOf(
         dataset=dataset,
-        over="one selection" if selections == 1 else f"{selections} selections on the same rows",
+        over="one selection"
+        if selections == 1
+        else f"{counted(selections, 'selection')} on the same rows",
         first=tables[0],
         more=tuple(tables[1:]),
         left_out=left_out,

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from mlfs_dask.errors import InputError
 from mlfs_dask.evaluate.stats.groups import groups_of
 from mlfs_dask.report.rank_drawing import Diagram, RankDrawing, stacked
+from mlfs_dask.wording import counted
 
 __all__ = ["Diagram", "critical_difference_diagram", "critical_difference_svg", "stacked"]
 
@@ -125,7 +126,7 @@ def _check(
 ) -> None:
     if len(names) < 2 or len(names) != len(average_ranks) or len(set(names)) != len(names):
         raise InputError(
-            f"{len(names)} names and {len(average_ranks)} average ranks",
+            f"{counted(len(names), 'name')} and {counted(len(average_ranks), 'average rank')}",
             hint="Expected two or more different names and one rank for each.",
         )
     if control is not None and control not in names:

@@ -17,6 +17,7 @@ from mlfs_dask.jobs.summary import (
 )
 from mlfs_dask.report import words
 from mlfs_dask.report.chart import STYLES, Chart, Sample, Series, make_chart
+from mlfs_dask.wording import counted
 
 LINES_PER_CHART: Final = STYLES
 CHARTS_PER_RUN: Final = 60
@@ -139,7 +140,7 @@ def lines_to_draw(curves: Mapping[str, Sequence[Point]], metric: str) -> tuple[l
         picked.add(next(s for s, top in left.items() if top is best))
         left = {s: top for s, top in left.items() if s not in picked}
     rule = (
-        f"Drawn are the {len(picked)} of {len(selectors)} selectors with the best mean "
+        f"Drawn are the {len(picked)} of {counted(len(selectors), 'selector')} with the best mean "
         f"{words.metric_words(metric)}; all are in the tables or in evaluation.csv. Colours hold "
         "for these charts."
     )

@@ -9,6 +9,7 @@ from mlfs_dask.jobs.results import Run
 from mlfs_dask.jobs.spec import STORE_COSTS
 from mlfs_dask.report import words
 from mlfs_dask.report.conventions import special_cases
+from mlfs_dask.wording import counted
 
 _JOB_FILE_SHOWN: Final = 20_000
 _SPLITS: Final = {
@@ -173,7 +174,7 @@ def split_words(split: dict[str, Any]) -> str:
     if kind == "holdout":
         return rule + more
     repeated = f", repeated {repeats} times" if repeats > 1 else ""
-    return f"{folds} folds{repeated}: {rule}{more}"
+    return f"{counted(folds, 'fold')}{repeated}: {rule}{more}"
 
 
 def features_words(features: dict[str, Any]) -> str:

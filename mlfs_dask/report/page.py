@@ -17,6 +17,7 @@ from mlfs_dask.report.chart import mark_outline
 from mlfs_dask.report.compare import compare_runs
 from mlfs_dask.report.content import read_content
 from mlfs_dask.storage.places import Place
+from mlfs_dask.wording import are, counted_by_thousands
 
 
 def render_report(runs: Sequence[Run], target: Place | None = None) -> str:
@@ -60,7 +61,7 @@ def make_environment(*packages: str) -> Environment:
     )
     environment.filters["shortened"] = words.shortened
     environment.filters["number"] = words.number
-    environment.globals["mark_outline"] = mark_outline
+    environment.globals.update(mark_outline=mark_outline, counted=counted_by_thousands, are=are)
     return environment
 
 

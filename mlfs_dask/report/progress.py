@@ -12,7 +12,7 @@ from mlfs_dask.jobs.rundir import RunFolder
 from mlfs_dask.jobs.sessions import Session, read_sessions
 from mlfs_dask.jobs.sizes import show_seconds
 from mlfs_dask.report import words
-from mlfs_dask.wording import counted
+from mlfs_dask.wording import counted, counted_by_thousands
 
 FAILURES_SHOWN: Final = 20
 _LOST: Final = "lost"
@@ -108,7 +108,7 @@ def read_progress(run: Run) -> Progress:
     counts = folder.read_state()["progress"]
     failures = _failures(history.failures)
     return Progress(
-        units=f"{counts['done']:,} of {words.plural(counts['total'], 'unit')}",
+        units=f"{counts['done']:,} of {counted_by_thousands(counts['total'], 'unit')}",
         where=_where(run, sessions),
         lasted=_lasted(sessions, timings["unit_seconds"]),
         sessions=tuple(
@@ -130,7 +130,7 @@ def _where(run: Run, sessions: Sequence[Session]) -> str:
     kind = " and ".join(dict.fromkeys(_place(*each) for each in how))
     machine = run.manifest.get("machine", {})
     built = " ".join(str(machine[key]) for key in ("system", "processor") if key in machine)
-    on = f"; {words.plural(len(hosts), 'machine')}: {words.listed(hosts, 8)}" if hosts else ""
+    on = f"; {counted(len(hosts), 'machine')}: {words.listed(hosts, 8)}" if hosts else ""
     return f"{kind or 'nowhere yet'}{on}{f' ({built})' if built else ''}"
 
 
@@ -166,7 +166,8 @@ def _session(session: Session, state: str, *, last: bool) -> SessionRow:
 def _where_of(session: Session) -> str:
     if session.workers == 0 and not session.cluster:
         return "in one process"
-    return f"{words.plural(session.workers, 'worker')}{' of a cluster' if session.cluster else ''}"
+    workers = counted_by_thousands(session.workers, "worker")
+    return f"{workers} of a cluster" if session.cluster else workers
 
 
 def _failures(failures: Sequence[FailedUnit]) -> list[FailureRow]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mlfs_dask.jobs.spec import BASELINE
+from mlfs_dask.wording import counted
 
 _NAMES: Final = {
     "friedman": "Friedman",
@@ -64,10 +65,10 @@ def point_words(at: dict[str, Any] | str | None) -> str:
     ('at 20 % of the features', 'each at its best point')
     """
     if isinstance(at, dict):
-        share, count = at.get("fraction"), at.get("count")
+        share = at.get("fraction")
         if share is not None:
             return f"at {100 * share:g} % of the features"
-        return "at 1 feature" if count == 1 else f"at {count} features"
+        return f"at {counted(at['count'], 'feature')}"
     if at == "best":
         return "each at its best point"
     return "each with its own subset" if at == "selected" else "at the one point judged"

@@ -142,8 +142,8 @@ def features_words(point: Point) -> str:
     --------
     ``12 features (20 %)``
     """
-    plural = "" if point.n_features == 1 else "s"
-    return f"{count_words(point.n_features)} feature{plural} ({percent(point.share)})"
+    noun = "feature" if point.n_features == 1 else "features"
+    return f"{count_words(point.n_features)} {noun} ({percent(point.share)})"
 
 
 def size_words(point: Point) -> str:
@@ -240,24 +240,6 @@ def listed(words: Sequence[str], limit: int = 24) -> str:
     """
     shown = ", ".join(words[:limit])
     return shown if len(words) <= limit else f"{shown}, ... ({len(words)} in all)"
-
-
-def plural(count: int, noun: str) -> str:
-    """A count with its noun.
-
-    Parameters
-    ----------
-    count
-        How many.
-    noun
-        In the singular; takes an s.
-
-    Examples
-    --------
-    >>> plural(1, "fold"), plural(2, "fold")
-    ('1 fold', '2 folds')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _nested(value: Any) -> str:

@@ -29,6 +29,7 @@ from mlfs_dask.graphs.statistics import (
 from mlfs_dask.kernels.ranking import chosen_first, rank_order, ranks_of
 from mlfs_dask.kernels.shares import count_of_share
 from mlfs_dask.selectors.engine import Choice, Engine, Request, drive, finite_or_none
+from mlfs_dask.wording import counted
 
 
 class BaseSelector(SelectorMixin, BaseEstimator):
@@ -176,7 +177,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             return count_of_share(float(k), n_features)
         if int(k) > n_features:
             raise InputError(
-                f"n_features_to_select = {k}: X has {n_features} features",
+                f"n_features_to_select = {k}: X has {counted(n_features, 'feature')}",
                 hint="Give a smaller number, or a share such as 0.2.",
             )
         return int(k)

@@ -20,6 +20,7 @@ import numpy as np
 from mlfs_dask._typing import BoolArray, FloatArray, IntArray
 from mlfs_dask.kernels.ranking import argbest, rank_order
 from mlfs_dask.selectors.engine import NO_FEATURE, Choice, Request, Step
+from mlfs_dask.wording import counted
 
 N_ELITE: Final = 2
 """How many of the best of a generation stay as they are."""
@@ -137,9 +138,9 @@ class GeneticEngine:
 
     def _end(self, generation: int, waited: int) -> str | None:
         if generation >= self.n_generations:
-            return f"{self.n_generations} generations"
+            return counted(self.n_generations, "generation")
         if waited >= self.patience:
-            return f"{self.patience} generations without a better set"
+            return f"{counted(self.patience, 'generation')} without a better set"
         return None
 
     def _next(self, state: GeneticState, fitness: FloatArray) -> BoolArray:

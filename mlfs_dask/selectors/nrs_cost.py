@@ -29,6 +29,7 @@ from mlfs_dask.graphs.summed import SummedRegions
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 from mlfs_dask.selectors.engine import Request, drive
 from mlfs_dask.selectors.reduct import DROPPED, ReductEngine, Sizes, WholeRegion
+from mlfs_dask.wording import counted
 
 
 class NRSCost(BaseSelector):
@@ -222,7 +223,9 @@ class NRSCost(BaseSelector):
             )
         if self.radius is not None and np.shape(self.radius) not in ((), (n_features,)):
             n_radii = np.size(self.radius)
-            raise InputError(f"radius has {n_radii} values; X has {n_features} features")
+            raise InputError(
+                f"radius has {counted(n_radii, 'value')}; X has {counted(n_features, 'feature')}"
+            )
 
     def _radii(self, n_features: int) -> FloatArray | None:
         if self.radius is None:

@@ -26,7 +26,7 @@ import numpy as np
 
 from mlfs_dask.kernels.ranking import decision_key
 from mlfs_dask.selectors.engine import Choice, Request, Step
-from mlfs_dask.wording import counted
+from mlfs_dask.wording import are, counted
 
 NO_MORE: Final = "no feature left"
 _NEGLIGIBLE: Final = 1e-12
@@ -180,7 +180,7 @@ class OnlineEngine:
         """Ask for the next arrivals, or end."""
         if self.max_features is not None and len(state.members) >= self.max_features:
             n = len(state.members)
-            stop = f"{counted(n, 'feature')} {'is' if n == 1 else 'are'} selected"
+            stop = f"{counted(n, 'feature')} {are(n)} selected"
             return Step(state, decided=decided, stop=stop)
         if state.arrived >= len(self.arrivals):
             return Step(state, decided=decided, stop=NO_MORE)

@@ -30,6 +30,7 @@ from mlfs_dask.storage.records import RowBatch, Rows, TableHeader, TableReader, 
 from mlfs_dask.storage.seal import read_marker
 from mlfs_dask.storage.store import Dataset, open_store
 from mlfs_dask.storage.upload import claimed
+from mlfs_dask.wording import counted
 
 
 def append(
@@ -92,7 +93,7 @@ def append(
                     with atomic.machine_faults("write the block", target):
                         intake.take(taken)
                 if intake.n_rows != dataset.n_samples:
-                    raise _other_rows(dataset, str(intake.n_rows))
+                    raise _other_rows(dataset, counted(intake.n_rows, "row"))
                 facts = {"follows": dataset.digest}
                 with atomic.machine_faults("write the block", target):
                     write_block_arrays(partial, header, intake, dataset.tile, facts)
@@ -200,7 +201,7 @@ def _positions_of_labels(given: TableHeader, dataset: Dataset) -> IntArray | Non
     if len(position) == dataset.n_labels:  # such as a .mat file, whose labels have no names
         return np.arange(dataset.n_labels)
     raise InputError(
-        f"the block has {len(position)} labels, {dataset.path} has {dataset.n_labels}",
+        f"the block has {counted(len(position), 'label')}, {dataset.path} has {dataset.n_labels}",
         hint="Give the block all labels of the store, to check that rows are the same, or none.",
     )
 
@@ -212,7 +213,7 @@ def _checked(
     rows = slice(first_row, first_row + batch.n_rows)
     known = dataset.Y[rows]
     if len(known) < batch.n_rows:
-        raise _other_rows(dataset, f"at least {rows.stop}")
+        raise _other_rows(dataset, f"at least {counted(rows.stop, 'row')}")
     if labels is not None:
         _refuse_other_labels(batch.Y[:, labels], known, dataset, first_row)
     return RowBatch(_as_stored(batch.X, dataset), known, empty_split(batch.n_rows))
@@ -234,7 +235,7 @@ def _refuse_other_labels(
 
 def _other_rows(dataset: Dataset, found: str) -> InputError:
     return InputError(
-        f"the block has {found} rows, {dataset.path} has {dataset.n_samples}",
+        f"the block has {found}, {dataset.path} has {dataset.n_samples}",
         hint="A block has the rows of the store in the same order.",
     )
 

@@ -24,6 +24,7 @@ from mlfs_dask.storage.layout import METADATA, SUFFIX
 from mlfs_dask.storage.places import Place, is_address, place
 from mlfs_dask.storage.records import ReadOptions
 from mlfs_dask.storage.store import Dataset, open_store
+from mlfs_dask.wording import counted
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_NAME = 255  # bytes, of any file system in use
@@ -271,7 +272,8 @@ def ingest_entry(
     if (header.n_features, header.n_labels) != (entry.n_features, entry.n_labels):
         raise DataFileError.at(
             paths["data"],
-            problem=f"{header.n_features} features and {header.n_labels} labels were found",
+            problem=f"{counted(header.n_features, 'feature')} and "
+            f"{counted(header.n_labels, 'label')} were found",
             expected=f"{entry.n_features} and {entry.n_labels}, as in the catalogue",
         )
     layout = {"tile": tile} if tile is not None else {}

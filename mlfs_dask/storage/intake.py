@@ -15,6 +15,7 @@ from mlfs_dask.storage.digest import StoreDigest
 from mlfs_dask.storage.dtypes import cast_values, largest_dtype, smallest_dtype
 from mlfs_dask.storage.records import NOMINAL, RowBatch, TableHeader
 from mlfs_dask.storage.spool import Spool
+from mlfs_dask.wording import counted
 
 
 class Intake:
@@ -185,7 +186,9 @@ def check_features(header: TableHeader) -> None:
     d = header.n_features
     kinds = header.feature_kind
     if kinds.shape != (d,) or kinds.dtype != np.uint8 or kinds.max() > NOMINAL:
-        raise InputError(f"feature_kind must be {d} values 0 (numeric) or 1 (nominal) of uint8")
+        raise InputError(
+            f"feature_kind must be {counted(d, 'value')}, 0 (numeric) or 1 (nominal) of uint8"
+        )
     stray = [f for f in header.categories if not 0 <= f < d or kinds[f] != NOMINAL]
     if stray:
         raise InputError(f"categories are given for feature {stray[0]}, which is not nominal")
@@ -193,7 +196,7 @@ def check_features(header: TableHeader) -> None:
     if costs is None:
         return
     if costs.shape != (d,) or not np.isfinite(costs).all() or (costs < 0).any():
-        raise InputError(f"feature_cost must be {d} finite values, none below 0")
+        raise InputError(f"feature_cost must be {counted(d, 'finite value')}, none below 0")
 
 
 def _check_names(what: str, names: tuple[str, ...], table: str) -> None:

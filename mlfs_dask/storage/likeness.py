@@ -19,6 +19,7 @@ from mlfs_dask.storage.readers import open_table
 from mlfs_dask.storage.readers.mat5 import read_mat5
 from mlfs_dask.storage.readers.textfile import read_whole
 from mlfs_dask.storage.records import ReadOptions, RowBatch, TableHeader
+from mlfs_dask.wording import counted_by_thousands
 
 FREQUENCIES: Final = "attribDF"
 """Variable of the file that holds the document frequency of all words."""
@@ -167,7 +168,8 @@ def _frequencies(path: Path, seen: IntArray, n_samples: int) -> IntArray:
     if not np.array_equal(most_frequent, np.sort(seen)[::-1]):
         raise _unfit(
             path,
-            f"its X does not hold the {len(seen):,} most frequent words of {FREQUENCIES}",
+            f"its X does not hold the {counted_by_thousands(len(seen), 'most frequent word')} of "
+            f"{FREQUENCIES}",
             "columns that have these document frequencies",
         )
     return frequencies

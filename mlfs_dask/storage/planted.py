@@ -10,6 +10,7 @@ import numpy as np
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.errors import InputError
+from mlfs_dask.wording import counted
 
 BLOCK_ROWS: Final = 4096
 """Rows that share a random stream."""
@@ -90,7 +91,8 @@ class Planted:
             sets is None or 1 <= sets <= most,
             "label_sets",
             sets,
-            f"from 1 to {most:,}, no more than samples or sets of {self.n_labels} labels",
+            f"from 1 to {most:,}, no more than samples or sets of "
+            f"{counted(self.n_labels, 'label')}",
         )
         _require(self.label_noise >= 0, "label_noise", self.label_noise, "at least 0")
         _require(0 < self.density <= 1, "density", self.density, "above 0, at most 1")

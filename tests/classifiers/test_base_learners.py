@@ -127,7 +127,7 @@ def test_a_regression_that_stops_early_says_so() -> None:
     X = rng.normal(size=(50, 3))
     y = (X[:, 0] + 0.1 * rng.normal(size=50) > 0).astype(int)
     model = learn("logistic", X, y, max_iter=1)
-    assert model.notes == ("logistic: the likelihood still rose after 1 steps",)
+    assert model.notes == ("logistic: the likelihood still rose after 1 step",)
     assert learn("logistic", X, y).notes == ()
 
 

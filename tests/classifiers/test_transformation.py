@@ -183,7 +183,7 @@ def test_notes_say_what_should_be_known(four_labels) -> None:
     # (0, 3) has no row; (0, 2), (1, 2), (2, 3) and (2,) have one class: 10 models at 2 points.
     assert told["no training row, no answer"] == "2 of 20 models"
     assert told["training rows of one class, which is the answer"] == "8 of 20 models"
-    assert "logistic: the likelihood still rose after 1 steps" in told
+    assert "logistic: the likelihood still rose after 1 step" in told
     (only,) = LabelPowerset("tree", conventions="mulan").outcomes(train, test, np.arange(5), [5])
     assert "scores of label sets: confidence" in only.notes
 

@@ -292,5 +292,5 @@ def test_append_and_close(tmp_path):
     assert refused.exit_code == 2
     assert "is closed" in refused.stderr
     shown = run("show", store).stdout
-    assert "1 block, of 1 features (closed, no more will come)" in shown
+    assert "1 block, of 1 feature (closed, no more will come)" in shown
     assert run("verify", store).exit_code == 0

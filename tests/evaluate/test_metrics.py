@@ -236,7 +236,7 @@ def test_input_is_not_changed():
 @pytest.mark.parametrize(
     ("truth", "message", "row"),
     [
-        ([[1, 0], [1], [0, 1]], r"ragged: row 1 \(counted from 0\) has 1 entries", 1),
+        ([[1, 0], [1], [0, 1]], r"ragged: row 1 \(counted from 0\) has 1 entry", 1),
         ([[1, 0], [0, 1], 1], "ragged: row 2 .* has no length", 2),
         ([[1, 0], [0, 2], [0, 1]], "row 1, label 1 .* is 2", 1),
         ([[1, 0], [0, 1], [-1, 1]], "row 2, label 0 .* is -1", 2),

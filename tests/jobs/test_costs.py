@@ -99,7 +99,7 @@ def test_every_name_that_a_feature_may_have_is_found(tmp_path):
         ("a,inf\n", r"costs\.csv:1: cost 'inf'"),
         ("a,1_0\n", r"costs\.csv:1: cost '1_0'"),
         ("name,cost\nname,cost\n", r"costs\.csv:2: no feature is named 'name'"),
-        ("a\n", r"costs\.csv:1: 1 cells; expected two cells.*\n.*quotes"),
+        ("a\n", r"costs\.csv:1: 1 cell; expected two cells.*\n.*quotes"),
         ("a,1,2\n", r"costs\.csv:1: 3 cells"),
         ("a,1\n\nb,1\n", r"costs\.csv:2: an empty line"),
         ('"a\n\n",1\n"x,1\n', r"costs\.csv:1: no feature|costs\.csv:4: cannot be read as CSV"),

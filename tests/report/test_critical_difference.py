@@ -271,8 +271,8 @@ def test_several_diagrams_in_one_file():
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
-        ((["A"], [1], 1), {}, "1 names"),
-        ((["A", "B"], [1], 1), {}, "2 names and 1 average ranks"),
+        ((["A"], [1], 1), {}, "1 name and"),
+        ((["A", "B"], [1], 1), {}, "2 names and 1 average rank\n"),
         ((["A", "A"], [1, 2], 1), {}, "2 names"),
         ((["A", "B"], [1, 2], None), {}, "neither"),
         ((["A", "B"], [1, 2], None), {"control": "A", "groups": []}, "neither"),

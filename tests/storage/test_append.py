@@ -261,7 +261,7 @@ def test_text_files_with_all_labels_of_the_store_or_none(store, tmp_path):
     )
     assert append(store, open_table(plain, options=known)).feature_names[3:] == ("a", "b")
     assert append(store, open_table(full, options=known)).block_sizes == (2, 1)
-    with pytest.raises(InputError, match="the block has 1 labels"):
+    with pytest.raises(InputError, match="the block has 1 label,"):
         append(store, open_table(part, options=known))
     with pytest.raises(InputError, match="feature 'b' already"):
         append(store, open_table(none, options=known))

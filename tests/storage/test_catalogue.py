@@ -100,7 +100,7 @@ def test_a_table_of_another_size(shelf):
     entry = shelf / "catalogue" / "tiny.toml"
     entry.write_text(entry.read_text().replace("n_features = 1", "n_features = 2"))
     names._read_catalogue.cache_clear()
-    with pytest.raises(DataFileError, match="1 features and 2 labels were found; expected 2 and 2"):
+    with pytest.raises(DataFileError, match="1 feature and 2 labels were found; expected 2 and 2"):
         open_dataset("tiny")
     names._read_catalogue.cache_clear()
 

@@ -17,6 +17,7 @@ from mlfs_dask.classifiers.base_learners.learner import BaseLearner, LearnedMode
 from mlfs_dask.classifiers.base_learners.quiet import quiet
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.kernels.logistic import compress, fit_logistic
+from mlfs_dask.wording import counted
 
 # Newton's method may hold the curvature of that many coefficients: of rows that are mostly zeros
 # only a few, since conjugate gradients use the zeros.
@@ -140,7 +141,7 @@ class Logistic(BaseLearner):
         return model
 
     def _early(self) -> tuple[str]:
-        return (f"logistic: the likelihood still rose after {self.max_iter} steps",)
+        return (f"logistic: the likelihood still rose after {counted(self.max_iter, 'step')}",)
 
 
 def _few_cells(X: Block) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
 from mlfs_dask.errors import InputError
+from mlfs_dask.wording import counted
 
 
 class Coding:
@@ -70,7 +71,7 @@ class Coding:
         sizes = np.asarray(n_values)
         if sizes.shape != (X.shape[1],) or sizes.dtype.kind not in "iu" or (sizes < 0).any():
             raise InputError(
-                f"n_values: expected {X.shape[1]} whole numbers, 0 for a numeric feature"
+                f"n_values: expected {counted(X.shape[1], 'whole number')}, 0 for a numeric feature"
             )
         coding = cls(sizes.astype(np.int64), {})
         unknown = coding.coded(X) == np.where(sizes > 0, sizes, np.nan)

@@ -14,6 +14,7 @@ from mlfs_dask.classifiers.c45.coding import Coding
 from mlfs_dask.classifiers.c45.tree import C45Tree, Rules, learn_tree
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.inputs import feature_vector
+from mlfs_dask.wording import counted
 
 
 class C45Classifier(ClassifierMixin, BaseEstimator):
@@ -174,7 +175,7 @@ def _weights(sample_weight: Any, n: int) -> FloatArray:
     weights = np.asarray(sample_weight, dtype=np.float64)
     usable = weights.shape == (n,) and np.isfinite(weights).all() and (weights >= 0).all()
     if not usable:
-        raise InputError(f"sample_weight: expected {n} finite numbers of at least 0")
+        raise InputError(f"sample_weight: expected {counted(n, 'finite number')} of at least 0")
     if not weights.any():
         # scikit-learn's checks look for this sentence.
         raise InputError("Sample weights must contain at least one non-zero number.")

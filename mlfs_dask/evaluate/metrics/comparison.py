@@ -11,6 +11,7 @@ import numpy as np
 
 from mlfs_dask._typing import AnyArray, BoolArray, ByteArray, Conventions, FloatArray, IntArray
 from mlfs_dask.errors import InputError
+from mlfs_dask.wording import counted
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ def _ragged(rows: Iterable[Any], name: str) -> InputError:
 
 
 def _entries(length: int | None) -> str:
-    return "no length" if length is None else f"{length} entries"
+    return "no length" if length is None else counted(length, "entry", "entries")
 
 
 def _weights(values: Any, n_samples: int) -> FloatArray:

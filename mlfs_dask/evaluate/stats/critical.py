@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.evaluate.stats.distributions import check_alpha, normal_quantile, range_quantile
+from mlfs_dask.wording import counted
 
 CriticalTest: TypeAlias = Literal["nemenyi", "bonferroni-dunn"]
 
@@ -41,7 +42,9 @@ def critical_difference(
     """
     check_alpha(alpha)
     if n_methods < 2 or n_rows < 1:
-        raise InputError(f"{n_methods} methods on {n_rows} rows: nothing to compare")
+        raise InputError(
+            f"{counted(n_methods, 'method')} on {counted(n_rows, 'row')}: nothing to compare"
+        )
     return quantile(test, n_methods, alpha) * standard_error(n_methods, n_rows)
 
 

@@ -111,8 +111,8 @@ def check_threads(live: Live, workers: Mapping[str, Facts]) -> Iterator[Finding]
             yield Finding(
                 check="threads",
                 level="warning",
-                message=f"{host}: workers take {sum(slots.values())} tasks at once, on {cores} "
-                "cores",
+                message=f"{host}: workers take {counted(sum(slots.values()), 'task')} at once, on "
+                f"{counted(cores, 'core')}",
                 fix="Start fewer workers there, or with fewer threads (--nthreads).",
             )
         many = {

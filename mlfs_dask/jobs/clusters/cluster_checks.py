@@ -61,7 +61,7 @@ def check_scheduler(scheduler: SchedulerFacts, live: Live) -> Iterator[Finding]:
             check="scheduler",
             level="warning",
             message=f"allowed-failures is {scheduler.allowed_failures}: a task that loses "
-            f"{scheduler.allowed_failures + 1} workers is given up",
+            f"{counted(scheduler.allowed_failures + 1, 'worker')} is given up",
             fix="Start the scheduler with DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="
             f"{ALLOWED_FAILURES}, or with DASK_CONFIG naming deploy/dask.yaml.",
         )
@@ -220,6 +220,6 @@ def check_files(files: TlsFiles, expires: float | None) -> Iterator[Finding]:
         yield Finding(
             check="tls",
             level="warning",
-            message=f"the certificate {files.cert} expires in {days:.0f} days",
+            message=f"the certificate {files.cert} expires in {counted(round(days), 'day')}",
             fix="Start the cluster anew, or make others: `mlfs cluster certificates`.",
         )

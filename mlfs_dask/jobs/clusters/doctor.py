@@ -28,6 +28,7 @@ from mlfs_dask.jobs.clusters.probe import (
 from mlfs_dask.jobs.clusters.target import Target
 from mlfs_dask.storage.atomic import create_file, remove
 from mlfs_dask.storage.places import Place
+from mlfs_dask.wording import counted
 
 _CLOCK_LOOKS: Final = 3
 _SHARED_SECONDS: Final = 5.0
@@ -169,7 +170,7 @@ def _own_processor(here: Facts) -> Iterator[Finding]:
     yield Finding(
         check="processors",
         level="ok",
-        message=f"{here.cores} cores, {here.processor}; threads of libraries: {threads}",
+        message=f"{counted(here.cores, 'core')}, {here.processor}; threads of libraries: {threads}",
     )
     forced = os.environ.get("OPENBLAS_CORETYPE")
     if forced:

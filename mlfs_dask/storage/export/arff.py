@@ -29,6 +29,7 @@ from mlfs_dask.storage.export.parts import (
 )
 from mlfs_dask.storage.readers.coding import feature_table
 from mlfs_dask.storage.records import NOMINAL, SPLIT_TEST, SPLIT_TRAIN
+from mlfs_dask.wording import counted
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.+-]+")
 _HARMLESS = re.compile(r"\w[\w.-]*")
@@ -169,7 +170,7 @@ class _Table:
         if code != value or not 0 <= code < len(tokens):
             raise InputError(
                 f"feature {self.dataset.feature_names[feature]!r} holds the code {value!r}, "
-                f"but declares {len(tokens)} values"
+                f"but declares {counted(len(tokens), 'value')}"
             )
         return tokens[code]
 

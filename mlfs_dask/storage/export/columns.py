@@ -13,6 +13,7 @@ from mlfs_dask._typing import AnyArray, ByteArray, FloatArray, IntArray
 from mlfs_dask.errors import InputError
 from mlfs_dask.storage.records import RowBatch, TableHeader
 from mlfs_dask.storage.store import Dataset
+from mlfs_dask.wording import are, counted
 
 
 class Columns:
@@ -136,8 +137,9 @@ def _checked(features: Sequence[int] | IntArray, dataset: Dataset) -> IntArray:
         )
     outside = kept[(kept < 0) | (kept >= dataset.n_features)]
     if len(outside):
+        n = dataset.n_features
         raise InputError(
-            f"{dataset.name!r} has no feature {outside[0]}: its {dataset.n_features} features are "
-            "counted from 0"
+            f"{dataset.name!r} has no feature {outside[0]}: its "
+            f"{counted(n, 'feature')} {are(n)} counted from 0"
         )
     return kept

@@ -16,6 +16,7 @@ from mlfs_dask.storage.readers.arff_header import unescape
 from mlfs_dask.storage.readers.coding import CodeTable
 from mlfs_dask.storage.readers.numerals import parse_number
 from mlfs_dask.storage.readers.textfile import Block
+from mlfs_dask.wording import counted
 
 # Possessive repeats (*+) never give back what they took: the time is linear whatever the text.
 _QUOTED: Final = rb"'((?:[^'\\]|\\.)*+)'[ \t]*+|\"((?:[^\"\\]|\\.)*+)\"[ \t]*+"
@@ -124,7 +125,7 @@ class ArffCells:
         at, more = 0, True
         for column in self._columns:
             if not more:
-                self._fail_width(number, len(line), f"the row has {len(row)} values")
+                self._fail_width(number, len(line), f"the row has {counted(len(row), 'value')}")
             start = at + _indent(line[at:])
             match = _CELL.match(line, start)
             if match is None:
@@ -135,7 +136,9 @@ class ArffCells:
             at, more = match.end(), bool(match[4])
         if more:
             start = at + _indent(line[at:])
-            self._fail_width(number, start + 1, f"the row has more than {len(row)} values")
+            self._fail_width(
+                number, start + 1, f"the row has more than {counted(len(row), 'value')}"
+            )
         return row
 
     def _sparse_row(

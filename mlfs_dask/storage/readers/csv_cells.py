@@ -17,6 +17,7 @@ from mlfs_dask._typing import FloatArray
 from mlfs_dask.errors import DataFileError
 from mlfs_dask.storage.readers.numerals import decode_numbers, parse_number
 from mlfs_dask.storage.readers.textfile import Block, line_blocks
+from mlfs_dask.wording import counted
 
 MISSING: Final = frozenset({b"", b"?", b"na", b"nan"})
 """Cells in lower case that stand for a missing value."""
@@ -275,7 +276,7 @@ def _ragged(path: Path, line: int, n_cells: int, n_columns: int) -> DataFileErro
         path,
         line=line,
         column=min(n_cells, n_columns) + 1,
-        problem=f"the line has {n_cells} cells",
+        problem=f"the line has {counted(n_cells, 'cell')}",
         expected=f"{n_columns}, as the header has",
         hint="The column is counted in cells.",
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mlfs_dask.errors import DataFileError
 from mlfs_dask.storage.readers.textfile import check_file, read_whole
+from mlfs_dask.wording import counted
 
 
 def numbered_cells(path: Path, *, n_cells: int, expected: str) -> list[tuple[int, list[str]]]:
@@ -50,7 +51,7 @@ def numbered_cells(path: Path, *, n_cells: int, expected: str) -> list[tuple[int
                 raise DataFileError.at(
                     path,
                     line=line,
-                    problem=f"{len(cells)} cells" if cells else "an empty line",
+                    problem=counted(len(cells), "cell") if cells else "an empty line",
                     expected=expected,
                     hint='Put text with commas in quotes: "a, b"' if cells else None,
                 )

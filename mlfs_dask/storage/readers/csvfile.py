@@ -37,6 +37,7 @@ from mlfs_dask.storage.records import (
     SourceFile,
     TableHeader,
 )
+from mlfs_dask.wording import counted
 
 _LABEL_CODES: Final = {
     **dict.fromkeys((b"0", b"0.0", b"false", b"no"), 0),
@@ -299,7 +300,7 @@ def _labels(path: Path, names: Sequence[str], options: ReadOptions) -> list[int]
         )
     if isinstance(labels, int):
         if labels == 0 or abs(labels) >= len(names):
-            raise InputError(f"--labels {labels}: {path.name} has {len(names)} columns")
+            raise InputError(f"--labels {labels}: {path.name} has {counted(len(names), 'column')}")
         return list(range(len(names)))[-labels:] if labels > 0 else list(range(-labels))
     labels = tuple(_spelt(name, names) for name in labels)
     unknown = [name for name in labels if name not in names]

@@ -17,6 +17,7 @@ from mlfs_dask.errors import DataFileError, InputError
 from mlfs_dask.storage.readers.arff_header import Declarations
 from mlfs_dask.storage.readers.mulan_xml import read_label_tree
 from mlfs_dask.storage.records import ReadOptions
+from mlfs_dask.wording import counted
 
 _MEKA_COUNT = re.compile(r"(?:^|[\s:])-C\s+(-?[0-9]{1,9})(?=\s|$)")
 _MEKA_SPLIT = re.compile(r"(?:^|[\s:])-split-number\s+([0-9]{1,9})(?=\s|$)")
@@ -115,7 +116,8 @@ def _given(path: Path, names: Sequence[str], labels: tuple[str, ...] | int) -> t
     if unknown:
         raise InputError(
             f"--labels names {unknown[0]!r}, which is no attribute of {path}",
-            hint=f"The file has {len(names)} attributes, among them: {', '.join(names[:8])}.",
+            hint=f"The file has {counted(len(names), 'attribute')}, among them: "
+            f"{', '.join(names[:8])}.",
         )
     if len(set(labels)) < len(labels) or not labels:
         raise InputError("--labels must name at least one label, each once")
@@ -127,7 +129,8 @@ def _counted(path: Path, names: Sequence[str], count: int, flag: str) -> tuple[i
     if count == 0 or abs(count) >= len(names):
         raise DataFileError.at(
             path,
-            problem=f"{flag} says {abs(count)} labels, the file has {len(names)} attributes",
+            problem=f"{flag} says {counted(abs(count), 'label')}, the file has "
+            f"{counted(len(names), 'attribute')}",
             expected="at least one label and one feature",
             hint="Give --labels with the names or the number of the labels.",
         )

@@ -28,6 +28,7 @@ from mlfs_dask.storage.readers.labels import stem_of
 from mlfs_dask.storage.readers.libsvm_rows import MAX_INDEX, MAX_LABEL, LibsvmRows, libsvm_rows
 from mlfs_dask.storage.readers.textfile import check_file, file_digest, line_blocks
 from mlfs_dask.storage.records import BATCH_BYTES, ReadOptions, RowBatch, SourceFile, TableHeader
+from mlfs_dask.wording import are, counted
 
 _SIZES: Final = re.compile(rb"\s*([0-9]{1,12})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
 
@@ -137,7 +138,7 @@ class LibsvmTable:
             if n_rows == 0 or (size is not None and size.rows != n_rows):
                 raise DataFileError.at(
                     path,
-                    problem=f"the file has {n_rows} rows",
+                    problem=f"the file has {counted(n_rows, 'row')}",
                     expected=f"{size.rows}, as its first line says" if size else "at least one row",
                     hint="The file may be truncated: copy or download it again.",
                 )
@@ -188,9 +189,9 @@ def _index_base(indices: _Range, stated: int | None, options: ReadOptions) -> in
 
 
 def _width(
-    path: Path, indices: _Range, base: int, stated: Sequence[_Sizes], options: ReadOptions
+    path: Path, indices: _Range, base: int, sizes: Sequence[_Sizes], options: ReadOptions
 ) -> int:
-    asked = [size.features for size in stated]
+    asked = [size.features for size in sizes]
     if options.n_features is not None:
         if not 1 <= options.n_features <= MAX_INDEX:
             raise InputError(f"--n-features {options.n_features}: expected 1 to {MAX_INDEX:,}")
@@ -198,10 +199,11 @@ def _width(
     used = indices.high + 1 - base if indices.high_at is not None else 0
     if asked and min(asked) < used and indices.high_at is not None:
         file, line = indices.high_at
+        stated = min(asked)
         raise DataFileError.at(
             file,
             line=line,
-            problem=f"{min(asked)} features are stated, {used} are used",
+            problem=f"{counted(stated, 'feature')} {are(stated)} stated, {used} {are(used)} used",
             expected=f"{used} or more",
             hint="The largest index stands in this line, counted from "
             f"{base}: --index-base says from where to count.",
@@ -225,7 +227,8 @@ def _label_range(path: Path, labels: _Range, stated: Sequence[_Sizes]) -> tuple[
         raise DataFileError.at(
             file,
             line=line,
-            problem=f"label {labels.high} is beyond the {end - first} labels of the first line",
+            problem=f"label {labels.high} is beyond the {counted(end - first, 'label')} of the "
+            "first line",
             expected=f"labels from 0 to {end - first - 1}",
         )
     if end <= first:
@@ -247,7 +250,7 @@ def _sizes(path: Path) -> _Sizes | None:
             path,
             line=1,
             column=1,
-            problem=f"{features} features and {labels} labels",
+            problem=f"{counted(features, 'feature')} and {counted(labels, 'label')}",
             expected=f"at most {MAX_INDEX:,} features and {MAX_LABEL:,} labels",
         )
     return _Sizes(rows, features, labels)

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.sparse import csc_matrix
 
 from mlfs_dask._typing import AnyArray
+from mlfs_dask.wording import counted, counted_by_thousands
 
 _HEAD: Final = 128
 _COMPRESSED: Final = 15
@@ -128,7 +129,7 @@ def _inflated(packed: memoryview, order: str, limit: int | None = None) -> memor
         if kind != _MATRIX:
             return None
         if size > _MAX_RATIO * len(packed):
-            raise ValueError(f"a compressed variable claims {size:,} bytes")
+            raise ValueError(f"a compressed variable claims {counted_by_thousands(size, 'byte')}")
         asked = size if limit is None else min(size, limit)
         body = stream.decompress(stream.unconsumed_tail, asked) if asked else b""
         if limit is None:
@@ -180,7 +181,7 @@ class _Elements:
             raise ValueError(f"numbers of the unknown type {kind}")
         dtype = np.dtype(f"{self.order}{stored}")
         if len(data) % dtype.itemsize:
-            raise ValueError(f"{len(data)} bytes of numbers of {dtype.itemsize} bytes")
+            raise ValueError(f"{counted(len(data), 'byte')} of numbers of {dtype.itemsize} bytes")
         cells: AnyArray = np.frombuffer(data, dtype=dtype)
         return cells
 
@@ -217,7 +218,9 @@ class _Matrix:
         for size in self.shape:
             n_cells *= size
         if len(cells) != n_cells:
-            raise ValueError(f"{self.name} has {len(cells)} cells and the shape {self.shape}")
+            raise ValueError(
+                f"{self.name} has {counted(len(cells), 'cell')} and the shape {self.shape}"
+            )
         return cells.reshape(self.shape, order="F")
 
     def _sparse(self) -> Variable:

@@ -51,6 +51,7 @@ from mlfs_dask.storage.records import (
     TableReader,
     empty_split,
 )
+from mlfs_dask.wording import counted
 
 # Data, target, and whether the target is q x n where its shape does not tell.
 _KEYS: Final = (
@@ -197,7 +198,7 @@ class MatTable:
         if not fits and not fits_turned:
             raise self._error(
                 f"{names[0]} is {_shape(X)}, {names[1]} is {_shape(target)}",
-                f"{n} rows of labels, or {n} columns",
+                f"labels of {counted(n, 'row')}, or {counted(n, 'column')}",
             )
         Y = target.T if fits_turned and (turned or not fits) else target
         X, Y = (csr_matrix(array) if issparse(array) else array for array in (X, Y))
@@ -211,18 +212,21 @@ class MatTable:
                 "Convert it to a numeric matrix before saving.",
             )
         if value.ndim != 2:
-            raise self._error(f"{name} has {value.ndim} axes", "rows and columns")
+            raise self._error(
+                f"{name} has {counted(value.ndim, 'axis', 'axes')}", "rows and columns"
+            )
         if 0 in value.shape:
             raise self._error(f"{name} is empty, {_shape(value)}", "at least one row and column")
         return value
 
     def _like_first(self, first: _Part, part: _Part) -> _Part:
         """The test part in the layout of the training part."""
-        for what, one, other in (("features", first.X, part.X), ("labels", first.Y, part.Y)):
+        for what, one, other in (("feature", first.X, part.X), ("label", first.Y, part.Y)):
             if one.shape[1] != other.shape[1]:
                 raise self._error(
-                    f"{part.name} has {other.shape[1]} {what}, {first.name} has {one.shape[1]}",
-                    f"the same {what} in both parts",
+                    f"{part.name} has {counted(other.shape[1], what)}, {first.name} has "
+                    f"{one.shape[1]}",
+                    f"the same {what}s in both parts",
                 )
         if issparse(first.X) == issparse(part.X):
             return part
@@ -268,8 +272,8 @@ class MatTable:
         if len(names) != q:
             raise DataFileError.at(
                 xml,
-                problem=f"names {len(names)} labels, {self._path.name} has {q}",
-                expected=f"{q} names",
+                problem=f"names {counted(len(names), 'label')}, {self._path.name} has {q}",
+                expected=counted(q, "name"),
                 hint="Give the right XML with --xml.",
             )
         return names

@@ -43,6 +43,7 @@ from mlfs_dask.storage.records import (
     TableHeader,
     TableReader,
 )
+from mlfs_dask.wording import counted
 
 # What zipfile and NumPy raise on damaged bytes.
 _DAMAGE: Final = (
@@ -106,7 +107,10 @@ class NpzTable:
             self._indptr, (n, d) = self._shape_of_x(archive)
             q = self._shape_of_y(archive, n)
             if max(d, q) > _MAX_COLUMNS:
-                raise self._error(f"{d} features, {q} labels", f"at most {_MAX_COLUMNS:,} of each")
+                raise self._error(
+                    f"{counted(d, 'feature')}, {counted(q, 'label')}",
+                    f"at most {_MAX_COLUMNS:,} of each",
+                )
             self._check_split(archive, n)
             self.header = self._make_header(archive, d, q, options)
 
@@ -270,7 +274,7 @@ class NpzTable:
         if array is None:
             return numbered(prefix, n, 1)
         if array.shape != (n,) or array.dtype.kind != "U":
-            raise self._error(f"{key} has shape {array.shape} of {array.dtype}", f"{n} texts")
+            raise self._error(f"{key} has shape {array.shape} of {array.dtype}", counted(n, "text"))
         names = tuple(str(name) for name in array.tolist())
         if len(set(names)) < n:
             twice = Counter(names).most_common(1)[0][0]

@@ -11,6 +11,7 @@ from numpy.lib import format as npy
 
 from mlfs_dask._typing import AnyArray
 from mlfs_dask.errors import DataFileError
+from mlfs_dask.wording import counted_by_thousands
 
 _MAX_WHOLE: Final = 4 * 1024**3
 
@@ -50,7 +51,7 @@ class Member:
             claimed = int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
             held = info.file_size - self._stream.tell()
             if claimed != held or any(size < 0 for size in self.shape):
-                problem = f"{key} claims {claimed:,} bytes and holds {held:,}"
+                problem = f"{key} claims {counted_by_thousands(claimed, 'byte')} and holds {held:,}"
                 raise DataFileError.at(path, problem=problem, expected="an undamaged archive")
         except BaseException:
             self._stream.close()

@@ -24,6 +24,7 @@ from mlfs_dask.storage.records import (
     empty_split,
     row_bytes,
 )
+from mlfs_dask.wording import counted
 
 
 def row_steps(indptr: IntArray, n_labels: int, max_bytes: int) -> Iterator[tuple[int, int]]:
@@ -231,7 +232,7 @@ def _matched(path: Path, what: str, names: Sequence[str], others: Sequence[str])
         raise DataFileError.at(
             path,
             problem=f"{what} {lone[0]!r} is in one of the two files only "
-            f"({len(names)} against {len(others)} {what}s)",
+            f"({len(names)} against {counted(len(others), what)})",
             expected=f"the same {what}s in the training and the test file",
         )
     return np.array([position[name] for name in names], dtype=np.int64)

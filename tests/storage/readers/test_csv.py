@@ -139,7 +139,7 @@ def test_numbers_are_correctly_rounded(tmp_path_factory, values):
     [
         ("a,l\n1,2\n", 2, 2, "label 'l' is '2'"),
         ("a,l\n1,0\n1,\n", 3, 2, "label 'l' is missing"),
-        ("a,l\n1,0\n1\n", 3, 2, "has 1 cells"),
+        ("a,l\n1,0\n1\n", 3, 2, "has 1 cell;"),
         ("a,l\n1,0,7\n", 2, 3, "has 3 cells"),
         ("a,a\n1,0\n", 1, 2, "two columns are named 'a'"),
         ("a,\n1,0\n", 1, 2, "no name"),

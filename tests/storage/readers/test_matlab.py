@@ -188,7 +188,7 @@ BAD = {
     "shapes": ({"data": DATA, "target": SIGNS[:, :2]}, "data is 3 x 2, target is 4 x 2"),
     "test width": (
         {"X": DATA, "Y": LABELS, "Xt": DATA[:, :1], "Yt": LABELS},
-        "Xt has 1 features, X has 2",
+        "Xt has 1 feature, X has 2",
     ),
     "test labels": ({"X": DATA, "Y": LABELS, "Xt": DATA, "Yt": LABELS[:, :3]}, "has 3 labels"),
     "no set": ({"foo": DATA}, r"variables \(foo\)"),

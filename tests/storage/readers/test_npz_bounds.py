@@ -20,7 +20,7 @@ def saved(folder, **arrays):
 def test_columns_are_bounded(tmp_path):
     path = saved(tmp_path, X=np.zeros((1, 5_000_001), np.uint8), Y=np.ones((1, 1), np.uint8))
     assert path.stat().st_size < 20_000
-    with pytest.raises(DataFileError, match="5000001 features, 1 labels; expected at most"):
+    with pytest.raises(DataFileError, match="5000001 features, 1 label; expected at most"):
         open_table(path)
 
 
