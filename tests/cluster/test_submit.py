@@ -262,7 +262,7 @@ def test_workers_that_do_not_see_the_runs_are_named(cluster, job, tmp_path, env)
         )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(submitting, "_sees", lambda path: False)
-            with pytest.raises(ClusterError, match="1 of 1 workers do not see"):
+            with pytest.raises(ClusterError, match="is not seen by 1 of 1 worker,"):
                 submitting.submit(order, print)
     assert state(the_run(tmp_path)) == "interrupted"
 
