@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ __all__ = ["DEFAULT_TILE", "MissingCells", "Source", "TileItem", "as_source", "l
 DEFAULT_TILE = 4096
 # Tiles of stores kept decoded per process: folds of one job read the same tiles again and again.
 _CACHE_BYTES = 2**30
+_MOST_OPENED = 64  # versions of stores; one that is followed has many
 
 
 def load_block(item: TileItem) -> Block:
@@ -375,17 +377,18 @@ def _table_values(X: Any) -> Any:
 
 
 _cache = TileCache(_CACHE_BYTES)
-_opened: dict[tuple[str, str], Dataset] = {}
+
+
+@lru_cache(maxsize=_MOST_OPENED)
+def _opened(address: str, digest: str) -> Dataset:
+    return open_dataset(address, digest)
 
 
 def _read_tile(
     address: str, digest: str, start: int, stop: int, missing: MissingCells | None
 ) -> Block:
     """Rows of a store with their missing cells taken away, once for all folds."""
-    dataset = _opened.get((address, digest))
-    if dataset is None:
-        dataset = open_dataset(address, digest)
-        _opened[address, digest] = dataset
+    dataset = _opened(address, digest)
 
     def load() -> Block:
         block = dataset.X[start:stop]
