@@ -58,19 +58,27 @@ class AllRows:
     holders: Holders
     weight: IntArray
 
-    def panels(self, own: Rows) -> Iterator[Panel]:
+    def panels(self, block: RowBlock, own: Rows) -> Iterator[Panel]:
         """The rows of a block beside all rows, in index order.
+
+        Who does not hold on to a panel has no more than two tiles prepared at a time.
 
         Parameters
         ----------
+        block
+            Which rows.
         own
-            From :meth:`of_block`.
+            The same, from :meth:`of_block`.
         """
         if self.whole is not None:
             yield Panel(own, sealed_rows(self.whole), 0)
             return
-        for base, task in zip(self.offsets.tolist(), self.tiles, strict=False):
-            yield Panel(own, sealed_rows(prepare_rows(task, self.columns)), base)
+        for tile, task in enumerate(self.tiles):
+            base = int(self.offsets[tile])
+            if tile == block.tile:
+                yield Panel(own, own, base)
+            else:
+                yield Panel(own, sealed_rows(prepare_rows(task, self.columns)), base)
 
     def of_block(self, block: RowBlock) -> Rows:
         """The rows of a block.
@@ -202,8 +210,9 @@ def region_of_block(
     outside: BoolArray = np.zeros(len(labelled), dtype=bool)
     sole = np.zeros((len(labelled), layout.n_words), dtype=np.uint64)
     holders, looks = sealed(rows.holders), 0
-    for panel in rows.panels(own):
+    for panel in rows.panels(block, own):
         looks += find_indispensable(panel, among, holders, labelled, outside, sole)
+        del panel
     return ~outside, np.bitwise_or.reduce(sole[~outside], axis=0), looks
 
 
@@ -234,8 +243,9 @@ def settle_block(block: KeptBlock, rows: AllRows, order: tuple[int, ...]) -> tup
     cursors, own = _cursors(reach), rows.of_block(block.block)
     within = Within(choose(layout, features), sealed(rows.holders))
     sequence = layout.slot[features], within
-    for panel in rows.panels(own):
+    for panel in rows.panels(block.block, own):
         settle_in_order(panel, *sequence, reach, cursors, level, words)
+        del panel
     reach.scanned[:] = cursors.at
     state.keep(order, ~cursors.open, cursors)
     level[~cursors.open] = len(order) + 1
@@ -278,8 +288,9 @@ def gains_of_block(
     sets = choose(layout, missed), Within(all_chosen, sealed(rows.holders))
     by_slot = np.zeros(64 * layout.n_words, dtype=np.int64)
     n_known = reach.n_sure.copy()
-    for panel in rows.panels(own):
+    for panel in rows.panels(block.block, own):
         narrow(panel, *sets, reach, cursors, words, by_slot)
+        del panel
     count_candidates(reach, cursors, n_known, allowed, words, by_slot)
     unsettled = cursors.full | (cursors.kept > 0)
     n_open = int(reach.weight[unsettled].sum())

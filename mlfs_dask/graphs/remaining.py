@@ -125,10 +125,11 @@ def list_block(
     owner = np.zeros(room, dtype=np.int64)
     words = np.zeros((room, layout.n_words), dtype=np.uint64)
     n_found, looks = 0, int(reach.n_held.sum())
-    for panel in rows.panels(own):
+    for panel in rows.panels(block.block, own):
         end = panel.base + len(panel.other.labels)
         looks += int((end - reach.scanned.clip(panel.base, end)).sum())
         n_found = list_violators(panel, among, reach, n_found, owner, words)
+        del panel
         if n_found > room:
             return None, looks
     return Listed(block.block.first + owner[:n_found], words[:n_found].copy()), looks

@@ -340,13 +340,14 @@ def rough_set(s: Shape, params: Params, share: float) -> Room:
     words = 8.0 * 2 * (s.d / 64 + 1) * (1 if s.bits else 2)
     values = 0.0 if s.bits else 8.0 * s.per_row
     whole = s.n * (words + values + 8)
-    kept = s.n * (350 + s.d / 8)
-    held = min(kept, KEPT_BYTES * share + 350.0 * s.n)
+    held = min(s.n * (350 + s.d / 8), KEPT_BYTES * share + 350.0 * s.n)
     marks = s.n * 16.0 * (s.d / 64 + 1)
     fits = have_room(whole, s.n, s.stored_bytes, AMPLE * share, share)
     if whole > PREPARED_BYTES * share or not fits:
-        made = Room(held, (marks + 2 * whole) / s.tiles, s.d)  # a block's tile, and one after one
-        return columns(s, params, share) | made
+        # A block's tile, beside one after the other; then its marks twice, while they are joined.
+        own = min(s.tile, s.n) / s.n
+        task = own * whole + max(min(own, 1.0 - own) * whole + own * marks / 2, own * marks)
+        return columns(s, params, share) | Room(held, task, s.d)
     task = min(marks, 128.0 * MIB)
     joined = whole + min(LISTED_BYTES, 4.0 * s.cells) + held
     return columns(s, params, share) | Room(joined, task, s.d, alone=2 * whole)
@@ -357,8 +358,7 @@ def stream(s: Shape, params: Params, share: float, joins: Joins = BY_SIGNIFICANC
 
     None are kept while rows stand at few points.
     """
-    each = 1.0 if s.bits else 8.0
-    few = at_points(s, params, joins) is not None
+    few, each = at_points(s, params, joins) is not None, 1.0 if s.bits else 8.0
     kept = 0.0 if few else min(each * s.n * s.n, 2**30 * share)
     batch = min(64.0 * MIB, (1.0 if s.bits else 12.0) * s.n * coming(s, params))
     return columns(s, params, share) | Room(kept + batch + 200.0 * s.n, 2.0 * MIB + 64.0 * s.n)

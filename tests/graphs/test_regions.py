@@ -1,5 +1,7 @@
 """Sizes of positive regions against arrays of all pairs, however rows are cut, held and listed."""
 
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernels.test_separation import differ, make_wide
 
-from mlfs_dask.graphs import block_reach, regions, separation
+from mlfs_dask.graphs import block_reach, region_tasks, regions, separation
 from mlfs_dask.graphs.executor import InProcess
 from mlfs_dask.graphs.region_tasks import gains_of_block
 from mlfs_dask.graphs.regions import Regions
@@ -248,3 +250,30 @@ def test_a_block_keeps_a_bounded_number_of_violators(monkeypatch):
         assert sizes.tolist() == [expected.size([*order, c]) for c in candidates.tolist()]
         assert {kept.dependency.reach.held.shape[1] for kept in found._kept} == {16}
         order = (*order, f)
+
+
+def test_a_task_holds_two_tiles_at_most_and_prepares_none_twice(monkeypatch):
+    """What `mlfs plan` counts on where rows are not prepared once: a block's tile and another."""
+    monkeypatch.setattr(regions, "PREPARED_BYTES", 0)
+    monkeypatch.setattr(regions, "_LISTED_LOOKS", 0)
+    alive, most, prepared = [], [], []
+
+    def prepare(task, columns):
+        rows = separation.prepare_rows(task, columns)
+        prepared.append(task)
+        bits = rows.head.zero
+        alive.append(weakref.ref(bits if bits.base is None else bits.base))
+        most.append(sum(each() is not None for each in alive))
+        return rows
+
+    monkeypatch.setattr(region_tasks, "prepare_rows", prepare)
+    X = make_wide(7, 40, 30)
+    Y = (np.random.default_rng(7).random((40, 3)) < 0.4).astype(np.uint8)
+    found, expected, varied = make(X, Y, X, InProcess(1), tile=9)
+    for asked in (lambda: found.whole(varied), lambda: found.in_order((1, 2))):
+        prepared.clear()
+        asked()
+        assert len(prepared) == 5 * 5  # every tile for every block, of which there are five
+    sizes, _ = found.with_each((1, 2), varied)
+    assert sizes.tolist() == [expected.size([1, 2, feature]) for feature in varied]
+    assert max(most) == 2
