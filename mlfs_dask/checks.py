@@ -11,6 +11,8 @@ import numpy as np
 from mlfs_dask.errors import InputError
 
 _LARGEST = 2**53
+# Products of three, with counts, stay in the range of float64.
+_MOST_SMOOTHING = 1e100
 
 
 def is_number(value: Any) -> bool:
@@ -93,7 +95,7 @@ def check_not_negative(name: str, value: Any) -> None:
 
 
 def check_smoothing(value: Any) -> None:
-    """Refuse anything but a finite number of at least 0.
+    """Refuse anything but a number from 0 to 1e100.
 
     Parameters
     ----------
@@ -105,7 +107,11 @@ def check_smoothing(value: Any) -> None:
     InputError
         It is something else.
     """
-    check_not_negative("smoothing", value)
+    if not is_number(value) or not 0 <= value <= _MOST_SMOOTHING:
+        raise InputError(
+            f"smoothing = {value!r}: expected a number from 0 to {_MOST_SMOOTHING}",
+            hint="Usual is 1; beyond 1e20 the training rows count for nothing.",
+        )
 
 
 def check_threshold(value: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
+from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.affinity import pack_rows
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.inputs import Block
@@ -16,6 +17,8 @@ from mlfs_dask.kernels.distances import NOMINAL, DistanceRule
 
 N_PAIRS = 10_000
 _GATHER_BYTES = 64 * 2**20
+# Of typical distances whose squares, and one over them, are in the range of float64.
+_SQUARES = (1e-300, 1e300)
 
 
 def median_bandwidth(
@@ -38,6 +41,11 @@ def median_bandwidth(
     -------
     float
         Where more than half of the pairs coincide, the mean takes the median's place; 1 if all do.
+
+    Raises
+    ------
+    InputError
+        Squared distances near the ends of the range of float64.
     """
     left, right = _draw_pairs(source.n_samples, random_state)
     return _half_median(_pair_distances(source, rule, left, right, executor))
@@ -63,8 +71,17 @@ def _draw_pairs(n: int, random_state: Any) -> tuple[IntArray, IntArray]:
 
 
 def _half_median(squared: FloatArray) -> float:
-    typical = float(np.median(squared)) or float(np.mean(squared))
-    return float(np.sqrt(typical / 2.0)) if typical > 0 else 1.0
+    with np.errstate(over="ignore"):
+        typical = float(np.median(squared)) or float(np.mean(squared))
+    if typical == 0:
+        return 1.0
+    low, high = _SQUARES
+    if not low <= typical <= high:  # NaN too
+        raise InputError(
+            f"squared distances leave the range of float64: they are about {typical:.3g}",
+            hint='Scale the features: normalize = "minmax", or units of ordinary size.',
+        )
+    return float(np.sqrt(typical / 2.0))
 
 
 def _pair_distances(
@@ -86,8 +103,9 @@ def _pair_distances(
         part = rule.part(start, start + width)
         values = np.concatenate(list(executor.map(_pick_scaled, tasks, part)), axis=1)
         for how, column in zip(part.how, values, strict=True):
-            gap = column[a] - column[b]
-            out += gap != 0 if how == NOMINAL else gap * gap
+            with np.errstate(over="ignore"):  # told by the median
+                gap = column[a] - column[b]
+                out += gap != 0 if how == NOMINAL else gap * gap
     return out
 
 

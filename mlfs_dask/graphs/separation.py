@@ -89,7 +89,9 @@ def find_columns(
     spread = _spread(source, centre, scale, executor)
     n, others, low, high = source.n_samples, spread.others, spread.low, spread.high
     if radius is None:
-        radius = _standard_deviations(source, summary, spread, centre, scale) / divisor
+        with np.errstate(over="ignore"):  # beyond float64 all rows are neighbours, as below it
+            radius = _standard_deviations(source, summary, spread, centre, scale) / divisor
+        radius = np.minimum(radius, np.finfo(np.float64).max)
         radius = np.array([float(f"{r:.{_RADIUS_DIGITS - 1}e}") for r in radius.tolist()])
     two_valued = (others == 0) | ((low == 1.0) & (high == 1.0))
     nominal = (source.feature_kind == NOMINAL) & ~two_valued & ~summary.constant

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray, Impute
-from mlfs_dask.checks import check_count, is_number
+from mlfs_dask.checks import check_count, check_smoothing, is_number
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.densities import Inputs, refuse_categories
 from mlfs_dask.graphs.executor import Executor
@@ -157,10 +157,7 @@ class MLNB(BaseSelector):
             raise InputError("n_folds = 1: expected at least 2")
         if not is_number(self.mutation) or not 0 <= self.mutation <= 1:
             raise InputError(f"mutation = {self.mutation!r}: expected a probability from 0 to 1")
-        if not is_number(self.smoothing) or not 0 <= self.smoothing < np.inf:
-            raise InputError(
-                f"smoothing = {self.smoothing!r}: expected a finite number of at least 0"
-            )
+        check_smoothing(self.smoothing)
         if self.pca is not None and (not is_number(self.pca) or not 0 < self.pca <= 1):
             raise InputError(f"pca = {self.pca!r}: expected a share above 0 and at most 1")
 

@@ -13,7 +13,7 @@ label set (5).
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from mlfs_dask.kernels.similarity import similarity_rule
 from mlfs_dask.selectors.base import BaseSelector, labels_of
 
 _SIMILARITIES = ("jaccard", "rbf-labels", "rbf-features", "class")
+
+# Their squares, and one over them, are in the range of float64.
+_BANDWIDTHS: Final = (1e-150, 1e150)
 
 
 class SPEC(BaseSelector):
@@ -157,8 +160,11 @@ class SPEC(BaseSelector):
         b: Any = self.bandwidth
         if b is None or (isinstance(b, str) and b == "median"):
             return
-        if not is_number(b) or not 0 < float(b) < np.inf:
-            raise InputError(f'bandwidth = {b!r}: expected a positive number or "median"')
+        least, most = _BANDWIDTHS
+        if not is_number(b) or not least <= float(b) <= most:
+            raise InputError(
+                f'bandwidth = {b!r}: expected "median" or a number from {least} to {most}'
+            )
 
     def plan(self, source: Source, *, n_cells: float | None = None) -> RoadPlan:
         """The road `fit` will take, from sizes and labels alone.

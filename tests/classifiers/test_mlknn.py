@@ -248,7 +248,7 @@ def test_one_half_is_relevant() -> None:
         ({"n_neighbors": 0}, "n_neighbors = 0: expected a whole number"),
         ({"n_neighbors": 2.0}, "n_neighbors = 2.0"),
         ({"n_neighbors": True}, "n_neighbors = True"),
-        ({"smoothing": -1}, "smoothing = -1: expected a finite"),
+        ({"smoothing": -1}, "smoothing = -1: expected a number from 0 to"),
         ({"smoothing": float("nan")}, "smoothing = nan"),
         ({"normalize": "z"}, "normalize = 'z': expected one of None, 'minmax', 'none'"),
         ({"conventions": "weka"}, "conventions = 'weka'"),

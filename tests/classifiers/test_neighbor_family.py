@@ -324,7 +324,7 @@ def test_a_threshold_moves_the_decision(classifier, planted):
     ("classifier", "message"),
     [
         (DMLkNN(n_neighbors=0), "n_neighbors = 0: expected a whole number of at least 1"),
-        (DMLkNN(smoothing=-1), "smoothing = -1: expected a finite"),
+        (DMLkNN(smoothing=-1), "smoothing = -1: expected a number from 0 to"),
         (DMLkNN(delta=-1), "delta = -1: expected a whole number of at least 0"),
         (DMLkNN(delta=1.5), "delta = 1.5"),
         (BRkNN(extension="c"), "extension = 'c': expected one of 'none', 'a', 'b'"),
