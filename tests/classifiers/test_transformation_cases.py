@@ -23,7 +23,7 @@ def test_more_models_than_subsets_are_as_many_as_there_are() -> None:
     classifier = RAkEL("tree", labelset_size=3, n_models=6)
     assert classifier.fit(LINE, Y).labelsets_ == ((0, 1, 2),)
     (outcome,) = classifier.outcomes(as_source(LINE, Y), as_source(LINE), np.arange(1), [1])
-    assert "n_models = 6, but there are 1 subsets" in outcome.notes
+    assert "n_models = 6, but there is 1 subset" in outcome.notes
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -83,7 +83,7 @@ def test_rows_with_missing_cells_are_refused_or_dropped_by_name():
     assert test.ranking.rows == ("r1", "r3")
     full = stats.friedman([table[0], table[2]])
     assert (test.chi_square, test.f_statistic) == (full.chi_square, full.f_statistic)
-    with pytest.raises(InputError, match=r"1 row\(s\) without a missing cell"):
+    with pytest.raises(InputError, match=r"1 row without a missing cell"):
         stats.friedman(table[:2], missing="drop", names="ABC", rows=["r1", "r2"])
 
 
@@ -97,8 +97,8 @@ def test_rows_with_missing_cells_are_refused_or_dropped_by_name():
         ([["a", "b"], ["c", "d"]], {}, "not a table of numbers"),
         ([[1, 2], [3]], {}, "not a table of numbers"),
         ([[1, math.inf], [2, 3]], {}, "row '1', column '2': an infinite value"),
-        ([[1, 2], [3, 4]], {"names": ["A"]}, "1 names for 2"),
-        ([[1, 2], [3, 4]], {"names": ["A", "A"]}, "'A' stand"),
+        ([[1, 2], [3, 4]], {"names": ["A"]}, "1 name for 2"),
+        ([[1, 2], [3, 4]], {"names": ["A", "A"]}, "names there twice: 'A'"),
         ([[1, 2], [3, 4]], {"missing": "ignore"}, "missing = 'ignore'"),
         ([[1, 2], [3, 4]], {"alpha": 0.0}, "alpha = 0.0"),
         ([[1, 2], [3, 4]], {"alpha": "0.05"}, "alpha = '0.05'"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from mlfs_dask._typing import BoolArray, FloatArray
 from mlfs_dask.errors import InputError
+from mlfs_dask.wording import counted
 
 Missing: TypeAlias = Literal["refuse", "drop"]
 _SHOWN: Final = 6
@@ -149,11 +150,12 @@ def rank_table(
     if missing not in _MISSING_RULES:
         raise InputError(f"missing = {missing!r} is not known", hint="Known: refuse, drop.")
     values, own_names, own_rows = _read(table)
-    labels = _labels("names", own_names if names is None else names, values.shape[1])
-    row_labels = _labels("rows", own_rows if rows is None else rows, values.shape[0])
+    labels = _labels("name", own_names if names is None else names, values.shape[1])
+    row_labels = _labels("row", own_rows if rows is None else rows, values.shape[0])
     if len(labels) < 2:
         raise InputError(
-            f"the table has {len(labels)} column(s)", hint="A test compares two methods or more."
+            f"the table has {counted(len(labels), 'column')}",
+            hint="A test compares two methods or more.",
         )
     infinite = np.argwhere(np.isinf(values))
     if len(infinite):
@@ -166,7 +168,8 @@ def rank_table(
     if len(kept) < 2:
         left = " without a missing cell" if incomplete.any() else ""
         raise InputError(
-            f"the table has {len(kept)} row(s){left}", hint="A test needs at least two rows."
+            f"the table has {counted(len(kept), 'row')}{left}",
+            hint="A test needs at least two rows.",
         )
     ranks = shared_ranks(kept, higher_is_better=higher_is_better)
     kept.setflags(write=False)
@@ -248,7 +251,7 @@ def _read(table: Any) -> tuple[FloatArray, Iterable[str] | None, Iterable[str] |
         raise InputError(f"not a table of numbers: {error}") from error
     if values.ndim != 2:
         raise InputError(
-            f"the table has {values.ndim} dimension(s) of shape {values.shape}",
+            f"the table has {counted(values.ndim, 'dimension')} of shape {values.shape}",
             hint="Expected one row per data set and one column per method.",
         )
     return values, columns, rows
@@ -257,10 +260,10 @@ def _read(table: Any) -> tuple[FloatArray, Iterable[str] | None, Iterable[str] |
 def _labels(what: str, given: Iterable[str] | None, count: int) -> tuple[str, ...]:
     labels = tuple(str(i + 1) for i in range(count)) if given is None else tuple(given)
     if len(labels) != count:
-        raise InputError(f"{len(labels)} {what} for {count} of the table")
+        raise InputError(f"{counted(len(labels), what)} for {count} of the table")
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
-        raise InputError(f"{what}: {', '.join(map(repr, twice))} stand(s) there twice")
+        raise InputError(f"{what}s there twice: {', '.join(map(repr, twice))}")
     return labels
 
 
