@@ -33,7 +33,7 @@ from mlfs_dask.graphs.kept_distances import (
     add_tallies,
     at_hand,
     despite_losses,
-    row_blocks,
+    distance_blocks,
 )
 from mlfs_dask.kernels.exactsum import Cuts, cuts
 from mlfs_dask.kernels.gap_counts import (
@@ -285,7 +285,7 @@ class Dependency:
             features, pending = values_of(members, self._n, rows), values_of([], self._n, rows)
             dtype = np.dtype(np.float64)
         executor = InProcess(1) if self._is_small(n) else self._executor
-        blocks = [Block(*span) for span in row_blocks(n, n * dtype.itemsize, executor)]
+        blocks = [Block(*span) for span in distance_blocks(n, n * dtype.itemsize, executor)]
 
         def ask() -> list[Tally]:
             parts = (around, features, pending, made)

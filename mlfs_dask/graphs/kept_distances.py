@@ -33,6 +33,7 @@ from mlfs_dask.graphs.gap_tasks import (
     keep_block,
     measure_block,
 )
+from mlfs_dask.graphs.spans import spans
 from mlfs_dask.kernels.gap_counts import Tally
 from mlfs_dask.kernels.gap_measure import GROUP, Candidates
 
@@ -159,7 +160,7 @@ class KeptDistances:
         whole = self._covers()
         if self._kept is None:
             self._dtype, self._covered = dtype, whole
-            self._blocks = row_blocks(self._n, self._n * dtype.itemsize, self._executor)
+            self._blocks = distance_blocks(self._n, self._n * dtype.itemsize, self._executor)
             limit = room(KEPT_BYTES, self._executor) * self._executor.n_workers
             sizes = np.cumsum([self._n * dtype.itemsize * (b - a) for a, b in self._blocks])
             n_kept = int(np.searchsorted(sizes, limit, side="right"))
@@ -269,8 +270,8 @@ def despite_losses(ask: Callable[[], T], begin_again: Callable[[], object]) -> T
     return ask()
 
 
-def row_blocks(n: int, row_bytes: int, executor: Executor) -> list[tuple[int, int]]:
-    """Cut rows into blocks for tasks.
+def distance_blocks(n: int, row_bytes: int, executor: Executor) -> list[tuple[int, int]]:
+    """Cut rows into blocks of distances to all rows, one for each task.
 
     Parameters
     ----------
@@ -283,14 +284,14 @@ def row_blocks(n: int, row_bytes: int, executor: Executor) -> list[tuple[int, in
 
     Examples
     --------
-    >>> row_blocks(40, 40, InProcess(2))
+    >>> distance_blocks(40, 40, InProcess(2))
     [(0, 24), (24, 40)]
     """
     most = _THREAD_BLOCK_BYTES if isinstance(executor, InProcess) else _BLOCK_BYTES
     n_workers = executor.n_workers
     rounds = max(1, -(-n * row_bytes // (n_workers * most)))
     rows = -(-n // (n_workers * rounds * GROUP)) * GROUP
-    return [(first, min(first + rows, n)) for first in range(0, n, rows)]
+    return spans(n, rows)
 
 
 def add_tallies(parts: Iterable[Tally]) -> list[Tally]:

@@ -25,6 +25,7 @@ from mlfs_dask.graphs.groups import column_runs, group_sums
 from mlfs_dask.graphs.laplacian import LaplacianTerms, terms_of
 from mlfs_dask.graphs.products import PRODUCT_SPEED, sparse_columns
 from mlfs_dask.graphs.source import Source
+from mlfs_dask.graphs.spans import spans
 from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, blocks_of_task
 from mlfs_dask.graphs.tiles import tile_pairs
 from mlfs_dask.kernels.blas import single_blas_thread
@@ -99,8 +100,7 @@ def set_bounds(n_sets: int, size: int | None = None) -> list[tuple[int, int]]:
     >>> set_bounds(5, 2)
     [(0, 2), (2, 4), (4, 5)]
     """
-    step = size or SET_TILE
-    return [(lo, min(lo + step, n_sets)) for lo in range(0, n_sets, step)]
+    return spans(n_sets, size or SET_TILE)
 
 
 def sets_of_rows(sets: LabelSets) -> Any:
@@ -201,7 +201,7 @@ def quadratic_forms(
     if rule.form == CLASS:
         pairs = [(t, t) for t in range(n_tiles)]
     step = COLUMN_BLOCK * blocks_of_task(-(-width // COLUMN_BLOCK))
-    tasks = [(i, j, lo, min(lo + step, width)) for lo in range(0, width, step) for i, j in pairs]
+    tasks = [(i, j, lo, hi) for lo, hi in spans(width, step) for i, j in pairs]
     out = np.zeros(width)
     common = (executor.share(sums), executor.share(label_bits(sets)), rule)
     for task, part in zip(tasks, executor.map(_form_of_pair, tasks, *common), strict=True):

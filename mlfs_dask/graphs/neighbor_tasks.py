@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import AnyArray, FloatArray, IntArray
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.source import TileItem, load_block
+from mlfs_dask.graphs.spans import spans
 from mlfs_dask.graphs.task_sizes import PART_BYTES
 from mlfs_dask.kernels.bits import BitLayout, pack_csr, pack_dense
 from mlfs_dask.kernels.bounds import Strip
@@ -93,9 +94,9 @@ def query_blocks(
     rows = min(rows, most)
     bounds = enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
     return [
-        QueryBlock(first, min(first + rows, end), tile, first - start)
+        QueryBlock(start + begin, start + stop, tile, begin)
         for tile, (start, end) in bounds
-        for first in range(start, end, rows)
+        for begin, stop in spans(end - start, rows)
     ]
 
 

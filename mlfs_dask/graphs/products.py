@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import FloatArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.inputs import Block
+from mlfs_dask.graphs.spans import spans
 from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK
 from mlfs_dask.kernels.spectral import (
     Operand,
@@ -24,18 +25,6 @@ PRODUCT_SPEED = 16
 
 # Shifted columns of the right tile that are kept from strip to strip.
 _KEPT_BYTES = 32 * 2**20
-
-
-def column_blocks(n_columns: int) -> Iterator[tuple[int, int]]:
-    """Ranges of 256 columns.
-
-    Examples
-    --------
-    >>> list(column_blocks(300))
-    [(0, 256), (256, 300)]
-    """
-    for start in range(0, n_columns, COLUMN_BLOCK):
-        yield start, min(start + COLUMN_BLOCK, n_columns)
 
 
 class TileProducts:
@@ -73,7 +62,7 @@ class TileProducts:
         out : ndarray of float64, shape (n_columns,), changed
         """
         n_right = self._right.shape[0]
-        for number, (start, stop) in enumerate(column_blocks(self._columns.n_columns)):
+        for number, (start, stop) in enumerate(spans(self._columns.n_columns, COLUMN_BLOCK)):
             if self._sparse:
                 a, b = self._sparse[number]
                 mine, theirs = Operand(a, begin, end), Operand(b, 0, n_right)
@@ -109,7 +98,7 @@ def sparse_columns(matrix: sp.csc_matrix) -> SparseColumns:
 def _sparse_blocks(columns: Columns, block: Block) -> Iterator[SparseColumns]:
     shape = (block.shape[0], columns.n_columns)
     whole = sp.csr_matrix(tuple(columns.sparse(block)), shape=shape).tocsc()
-    for start, stop in column_blocks(columns.n_columns):
+    for start, stop in spans(columns.n_columns, COLUMN_BLOCK):
         yield sparse_columns(whole[:, start:stop])
 
 
