@@ -145,4 +145,8 @@ def mlfs(verbose: bool) -> None:
 
 def main() -> None:
     """Entry point of the ``mlfs`` script."""
-    mlfs(prog_name="mlfs")
+    try:
+        mlfs(prog_name="mlfs")
+    except OSError as error:  # of what is printed outside of commands: help, messages of errors
+        print(f"Error: cannot print: {error.strerror or error}", file=sys.stderr)
+        sys.exit(1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfs_dask.cli.output import json_option, print_json, print_table
+from mlfs_dask.cli.output import json_option, print_json, print_table, quoted
 from mlfs_dask.cli.runs import runs_option
 from mlfs_dask.cli.where import cluster_options, target_of
 from mlfs_dask.wording import counted
@@ -92,8 +92,8 @@ def start(folder: Path | None, profile: str | None, as_json: bool, **given: Any)
     click.echo(f"runs:      {record.dashboard}/mlfs")
     click.echo(f"dashboard: {record.dashboard}/status")
     click.echo(f"state:     {place.path}")
-    click.echo(f"use it:    mlfs run JOB --scheduler-file {_quoted(place.scheduler_file)}")
-    click.echo(f"end it:    mlfs cluster stop --dir {_quoted(place.path)}")
+    click.echo(f"use it:    mlfs run JOB --scheduler-file {quoted(place.scheduler_file)}")
+    click.echo(f"end it:    mlfs cluster stop --dir {quoted(place.path)}")
 
 
 def _order(profile: Any, given: dict[str, Any]) -> ClusterOrder:
@@ -292,9 +292,3 @@ def _print_workers(live: Live) -> None:
         click.echo("no workers")
         return
     print_table(rows, ("worker", "state", "threads", "tasks", "memory", "limit", "resources"))
-
-
-def _quoted(path: Path) -> str:
-    import shlex
-
-    return shlex.quote(str(path))

@@ -134,8 +134,10 @@ def _write(document: dict[str, Any], output: Path) -> str:
     from mlfs_dask.jobs.rundir import write_bytes
     from mlfs_dask.report.rank_drawing import stacked
     from mlfs_dask.report.significance import draw_comparison
+    from mlfs_dask.storage.atomic import make_parent
 
     drawn = [draw_comparison(c, width=560, title=_title(c)) for c in document["comparisons"]]
+    make_parent(output)
     write_bytes(output, stacked([diagram for diagram in drawn if diagram is not None]).encode())
     return str(output.absolute())
 

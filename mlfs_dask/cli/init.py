@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlfs_dask.cli.output import json_option, print_json
+from mlfs_dask.cli.output import json_option, print_json, quoted
 
 
 @click.command()
@@ -31,14 +31,16 @@ def init(file: Path, force: bool, as_json: bool) -> None:
     from mlfs_dask.errors import InputError
     from mlfs_dask.jobs.rundir import write_bytes
     from mlfs_dask.resources import declaration
+    from mlfs_dask.storage.atomic import make_parent
 
     if file.exists() and not force:
         raise InputError(f"{file} exists already", hint="Give another name, or --force.")
+    make_parent(file)
     write_bytes(file, declaration("jobs/template.toml").read_bytes())
     if as_json:
         print_json({"file": str(file.absolute())})
     else:
         click.echo(
-            f"{file}: put the name of your store in it and run it with `mlfs run {file}`; "
+            f"{file}: put the name of your store in it and run it with `mlfs run {quoted(file)}`; "
             "`mlfs data synth quickstart` makes the store that it names now"
         )

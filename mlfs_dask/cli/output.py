@@ -43,6 +43,24 @@ def error_document(error: MlfsError) -> dict[str, Any]:
     }
 
 
+def quoted(path: object) -> str:
+    """A path as it stands in a command that is to be copied.
+
+    Parameters
+    ----------
+    path
+        Of a file or folder, perhaps with blanks.
+
+    Examples
+    --------
+    >>> quoted("my job.toml"), quoted("job.toml")
+    ("'my job.toml'", 'job.toml')
+    """
+    import shlex
+
+    return shlex.quote(str(path))
+
+
 def print_table(rows: Sequence[Sequence[object]], header: Sequence[str]) -> None:
     """Print rows in columns of equal width; numbers stand to the right.
 

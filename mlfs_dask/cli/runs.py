@@ -59,9 +59,11 @@ def report(names: tuple[str, ...], output: Path | None, runs: Place, as_json: bo
     from mlfs_dask.jobs.results import Run
     from mlfs_dask.jobs.rundir import find_run
     from mlfs_dask.report import write_report
+    from mlfs_dask.storage.atomic import make_parent
 
     folders = [find_run(name, runs) for name in names]
     target = output or folders[0].report
+    make_parent(target)
     write_report([Run(folder) for folder in folders], target)
     if as_json:
         print_json({"report": str(target.absolute()), "runs": [folder.id for folder in folders]})

@@ -208,7 +208,7 @@ def _limits(meta: Meta) -> str:
         if getattr(meta, name) is not None
     ]
     if meta.pattern is not None:
-        bounds.append(f"matching {meta.pattern}")
+        bounds.append((meta.extra or {}).get("words", f"matching {meta.pattern}"))
     return f" ({', '.join(bounds)})" if bounds else ""
 
 

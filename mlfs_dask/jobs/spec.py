@@ -277,6 +277,7 @@ class JobFile(_Table, frozen=True, kw_only=True, dict=True):
         Meta(
             pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}(?![\s\S])",
             description="First part of the run's id: letters, digits, '.', '_' and '-'.",
+            extra={"words": "1 to 80 letters, digits, '.', '_' and '-', not these three first"},
         ),
     ]
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1, description="Seed of all random streams.")] = 0

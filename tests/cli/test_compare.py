@@ -45,7 +45,7 @@ def test_help_has_an_example(invoke):
 
 def test_a_table_with_its_tests_and_a_diagram(study, invoke, document, tmp_path):
     run = study()
-    target = tmp_path / "ranks.svg"
+    target = tmp_path / "not there" / "ranks.svg"
     arguments = ("compare", run, "--metric", "average_precision", "--at", "50%")
     said = invoke(*arguments, "-o", target).stdout
     for part in (

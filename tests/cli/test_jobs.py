@@ -79,6 +79,18 @@ def test_init_writes_a_job_that_runs(invoke, document, tmp_path, monkeypatch):
     assert document("init")["file"] == str(tmp_path / "job.toml")
 
 
+def test_files_go_into_folders_that_are_made(invoke, tiny_run, tmp_path):
+    wanted = tmp_path / "not there" / "my job.toml"
+    said = invoke("init", wanted).stdout
+    assert f"`mlfs run '{wanted}'`" in said
+    page = tmp_path / "nor that" / "a b.html"
+    invoke("report", tiny_run.path, "-o", page)
+    assert page.is_file()
+    for command in (("init", wanted / "x"), ("report", tiny_run.path, "-o", page / "x")):
+        refused = invoke(*command, code=2)
+        assert "cannot be a folder: a part of this path is a file" in refused.stderr
+
+
 def test_plan_computes_nothing(invoke, document, job, tmp_path):
     text = invoke("plan", job).stdout
     assert "14 selections, 18 curves" in text

@@ -1,6 +1,7 @@
 """The root command: laziness, errors as messages and exit codes, one JSON document."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -56,6 +57,27 @@ def test_errors_become_one_message_and_an_exit_code(error, exit_code, code):
     document = json.loads(with_json.stdout)["error"]
     assert (document["code"], document["exit_code"]) == (code, exit_code)
     assert with_json.stderr == plain.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["status", "none", "--json"]])
+def test_a_full_disk_is_one_message_and_a_closed_pipe_none(arguments, tmp_path):
+    command = [sys.executable, "-m", "mlfs_dask", *arguments]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False
+        )
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as closed:
+        done = subprocess.run(
+            command, stdout=closed, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False
+        )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
 
 
 def test_the_message_holds_the_hint():
