@@ -15,7 +15,7 @@ from mlfs_dask._typing import FloatArray, IntArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.spans import spans
+from mlfs_dask.graphs.spans import even_spans
 from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, SUMS_BYTES
 from mlfs_dask.graphs.tiles import TileTask, tile_tasks
 from mlfs_dask.kernels.spectral import (
@@ -43,7 +43,7 @@ def column_runs(source: Source, columns: Columns, n_groups: int) -> list[tuple[i
         return [(0, columns.n_columns)]
     blocks = max(1, SUMS_BYTES // (8 * max(n_groups, 1) * COLUMN_BLOCK))
     width = blocks * COLUMN_BLOCK
-    return spans(columns.n_columns, width)
+    return even_spans(columns.n_columns, width)
 
 
 def group_sums(

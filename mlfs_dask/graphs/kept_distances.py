@@ -33,7 +33,7 @@ from mlfs_dask.graphs.gap_tasks import (
     keep_block,
     measure_block,
 )
-from mlfs_dask.graphs.spans import spans
+from mlfs_dask.graphs.spans import even_spans
 from mlfs_dask.kernels.gap_counts import Tally
 from mlfs_dask.kernels.gap_measure import GROUP, Candidates
 
@@ -291,7 +291,7 @@ def distance_blocks(n: int, row_bytes: int, executor: Executor) -> list[tuple[in
     n_workers = executor.n_workers
     rounds = max(1, -(-n * row_bytes // (n_workers * most)))
     rows = -(-n // (n_workers * rounds * GROUP)) * GROUP
-    return spans(n, rows)
+    return even_spans(n, rows)
 
 
 def add_tallies(parts: Iterable[Tally]) -> list[Tally]:

@@ -25,8 +25,8 @@ from mlfs_dask.graphs.groups import column_runs, group_sums
 from mlfs_dask.graphs.laplacian import LaplacianTerms, terms_of
 from mlfs_dask.graphs.products import PRODUCT_SPEED, sparse_columns
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.spans import spans
-from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, blocks_of_task
+from mlfs_dask.graphs.spans import even_spans
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, SET_TILE, blocks_of_task
 from mlfs_dask.graphs.tiles import tile_pairs
 from mlfs_dask.kernels.blas import single_blas_thread
 from mlfs_dask.kernels.labelsets import LabelSets
@@ -46,7 +46,6 @@ from mlfs_dask.kernels.spectral import (
 )
 from mlfs_dask.kernels.spectrum import NOISE
 
-SET_TILE = 2048
 _EDGE = 256  # of the blocks on the diagonal of symmetric products
 
 
@@ -100,7 +99,7 @@ def set_bounds(n_sets: int, size: int | None = None) -> list[tuple[int, int]]:
     >>> set_bounds(5, 2)
     [(0, 2), (2, 4), (4, 5)]
     """
-    return spans(n_sets, size or SET_TILE)
+    return even_spans(n_sets, size or SET_TILE)
 
 
 def sets_of_rows(sets: LabelSets) -> Any:
@@ -201,7 +200,7 @@ def quadratic_forms(
     if rule.form == CLASS:
         pairs = [(t, t) for t in range(n_tiles)]
     step = COLUMN_BLOCK * blocks_of_task(-(-width // COLUMN_BLOCK))
-    tasks = [(i, j, lo, hi) for lo, hi in spans(width, step) for i, j in pairs]
+    tasks = [(i, j, lo, hi) for lo, hi in even_spans(width, step) for i, j in pairs]
     out = np.zeros(width)
     common = (executor.share(sums), executor.share(label_bits(sets)), rule)
     for task, part in zip(tasks, executor.map(_form_of_pair, tasks, *common), strict=True):

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import AnyArray, FloatArray, IntArray
 from mlfs_dask.graphs.inputs import Block
 from mlfs_dask.graphs.source import TileItem, load_block
-from mlfs_dask.graphs.spans import spans
+from mlfs_dask.graphs.spans import even_spans
 from mlfs_dask.graphs.task_sizes import PART_BYTES
 from mlfs_dask.kernels.bits import BitLayout, pack_csr, pack_dense
 from mlfs_dask.kernels.bounds import Strip
@@ -96,7 +96,7 @@ def query_blocks(
     return [
         QueryBlock(start + begin, start + stop, tile, begin)
         for tile, (start, end) in bounds
-        for begin, stop in spans(end - start, rows)
+        for begin, stop in even_spans(end - start, rows)
     ]
 
 

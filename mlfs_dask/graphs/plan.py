@@ -8,11 +8,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from mlfs_dask.graphs.labelsets import SET_TILE
 from mlfs_dask.graphs.pairs import STRIP, padded_rows
 from mlfs_dask.graphs.products import PRODUCT_SPEED
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, SUMS_BYTES
+from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, SET_TILE, SUMS_BYTES
 from mlfs_dask.kernels.labelsets import LabelSets
 
 _SCATTERED = 10.0  # additions of dense rows that take as long as one of a stored cell of CSR rows

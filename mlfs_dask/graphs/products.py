@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from mlfs_dask._typing import FloatArray
 from mlfs_dask.graphs.columns import Columns
 from mlfs_dask.graphs.inputs import Block
-from mlfs_dask.graphs.spans import spans
+from mlfs_dask.graphs.spans import even_spans
 from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK
 from mlfs_dask.kernels.spectral import (
     Operand,
@@ -62,7 +62,7 @@ class TileProducts:
         out : ndarray of float64, shape (n_columns,), changed
         """
         n_right = self._right.shape[0]
-        for number, (start, stop) in enumerate(spans(self._columns.n_columns, COLUMN_BLOCK)):
+        for number, (start, stop) in enumerate(even_spans(self._columns.n_columns, COLUMN_BLOCK)):
             if self._sparse:
                 a, b = self._sparse[number]
                 mine, theirs = Operand(a, begin, end), Operand(b, 0, n_right)
@@ -98,7 +98,7 @@ def sparse_columns(matrix: sp.csc_matrix) -> SparseColumns:
 def _sparse_blocks(columns: Columns, block: Block) -> Iterator[SparseColumns]:
     shape = (block.shape[0], columns.n_columns)
     whole = sp.csr_matrix(tuple(columns.sparse(block)), shape=shape).tocsc()
-    for start, stop in spans(columns.n_columns, COLUMN_BLOCK):
+    for start, stop in even_spans(columns.n_columns, COLUMN_BLOCK):
         yield sparse_columns(whole[:, start:stop])
 
 

@@ -46,7 +46,7 @@ from mlfs_dask.graphs.separation import (
     row_bytes,
 )
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.spans import spans
+from mlfs_dask.graphs.spans import even_spans
 from mlfs_dask.graphs.task_sizes import KEPT_BYTES, PREPARED_BYTES, have_room
 from mlfs_dask.graphs.tiles import local_tasks, tile_tasks
 from mlfs_dask.kernels.separation import NOWHERE, WordArray, choose
@@ -292,7 +292,7 @@ def row_blocks(offsets: IntArray, n_workers: int, *, whole_tiles: bool) -> list[
         return [RowBlock(first, last, tile) for tile, (first, last) in enumerate(bounds)]
     n = int(offsets[-1])
     rows = max(_LEAST_ROWS, -(-n // _n_blocks(n, n_workers, _SIDE_BY_SIDE)))
-    return [RowBlock(first, end, 0) for first, end in spans(n, rows)]
+    return [RowBlock(first, end, 0) for first, end in even_spans(n, rows)]
 
 
 def n_dealt(n_rows: int, n_workers: int) -> int:

@@ -36,7 +36,7 @@ from mlfs_dask.graphs.relief_tasks import (
     weigh_block,
 )
 from mlfs_dask.graphs.source import Source, labels_of
-from mlfs_dask.graphs.spans import spans
+from mlfs_dask.graphs.spans import even_spans
 from mlfs_dask.graphs.statistics import ColumnSummary
 from mlfs_dask.graphs.tiles import local_items
 from mlfs_dask.kernels.distances import MISSING, NOMINAL, PLAIN, DistanceRule
@@ -229,7 +229,7 @@ def _weigh(
 
 def _passes(question: Question, n_kept: int) -> list[tuple[int, int]]:
     step = max(1, SUMS_BYTES // (16 * n_kept))
-    return spans(question.last, step)
+    return even_spans(question.last, step)
 
 
 def _weighing(

@@ -35,7 +35,7 @@ from mlfs_dask.graphs.neighbor_tasks import (
     wide_enough,
 )
 from mlfs_dask.graphs.source import load_block
-from mlfs_dask.graphs.spans import spans
+from mlfs_dask.graphs.spans import even_spans
 from mlfs_dask.graphs.task_sizes import TRAINING_STRIP
 from mlfs_dask.kernels.bounds import search_bounded
 from mlfs_dask.kernels.distances import Columns, DistanceRule
@@ -146,7 +146,7 @@ def _dense_lists(
     found = nothing_found((len(queries), len(rule.stops), k), np.float64)
     totals = distance_buffer(len(queries), min(TRAINING_STRIP, n_train), np.float64)
     train = Columns(frozen(panel), rule.how, rule.bottom, rule.top)
-    for begin, end in spans(n_train, TRAINING_STRIP):
+    for begin, end in even_spans(n_train, TRAINING_STRIP):
         window = Window(begin, end, True, 0)
         search_dense(queries, train, rule.stops, 0, own, found, totals, window)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def spans(n: int, width: int) -> list[tuple[int, int]]:
+def even_spans(n: int, width: int) -> list[tuple[int, int]]:
     """Spans (first, end) of all numbers below n, in order; the last one may be shorter.
 
     Parameters
@@ -15,7 +15,7 @@ def spans(n: int, width: int) -> list[tuple[int, int]]:
 
     Examples
     --------
-    >>> spans(5, 2), spans(4, 2), spans(0, 2)
+    >>> even_spans(5, 2), even_spans(4, 2), even_spans(0, 2)
     ([(0, 2), (2, 4), (4, 5)], [(0, 2), (2, 4)], [])
     """
     return [(first, min(first + width, n)) for first in range(0, n, width)]

@@ -21,7 +21,7 @@ from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.labelsets import centred_set_forms, set_bounds
 from mlfs_dask.graphs.pairs import STRIP, padded_rows
 from mlfs_dask.graphs.source import Source
-from mlfs_dask.graphs.spans import spans
+from mlfs_dask.graphs.spans import even_spans
 from mlfs_dask.graphs.spectral import SpectralTerms
 from mlfs_dask.graphs.task_sizes import COLUMN_BLOCK, WHOLE_PROBLEM
 from mlfs_dask.graphs.tiles import TileTask, pair_tasks, tile_pairs, tile_tasks
@@ -262,7 +262,7 @@ def _project_tile(
     picked[:, :n] = np.where(node[:, None] >= 0, factors[node], 0.0).T if n_kept else 0.0
     inner, alone = np.zeros((n_kept, columns.n_columns)), np.zeros(columns.n_columns)
     with single_blas_thread():
-        for start, stop in spans(columns.n_columns, COLUMN_BLOCK):
+        for start, stop in even_spans(columns.n_columns, COLUMN_BLOCK):
             centred = np.zeros((picked.shape[1], COLUMN_BLOCK))
             values = columns.dense(block, np.arange(start, stop))
             values = (values - columns.shift[start:stop]) - mean[start:stop]

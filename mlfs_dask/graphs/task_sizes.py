@@ -11,6 +11,8 @@ SUMS_BYTES: Final = 32 * 2**20
 """Columns are taken in runs whose sums per group stay below this."""
 PART_BYTES: Final = 32 * 2**20
 """Size of a block of scaled columns where training rows are prepared strip by strip."""
+SET_TILE: Final = 2048
+"""Label sets that are compared with as many others at once."""
 TRAINING_STRIP: Final = 4096
 """Training rows whose running distances a task holds."""
 MANY_TILES: Final = 4

@@ -57,7 +57,7 @@ def _neighbours(
     """Distances among training rows, if they are asked for, and from test rows at every point."""
     points = len(widths)
     asking = test if method == "brknn" else s.n + test
-    ns = distances(s, {}) + 0.15 * points
+    ns = distances(s) + 0.15 * points
     lists = 150.0 * params.get("n_neighbors", 10) * points
     tasks = max(8.0, asking / 1024)
     stages = (

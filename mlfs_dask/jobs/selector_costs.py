@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from mlfs_dask.graphs.task_sizes import (
     COLUMN_BLOCK,
     MANY_TILES,
+    SET_TILE,
     SUMS_BYTES,
     WHOLE_PROBLEM,
     blocks_of_task,
@@ -23,7 +24,6 @@ from mlfs_dask.jobs.row_shape import MIB, NS, Params, Shape, blocks, passes, pre
 from mlfs_dask.jobs.stream_costs import guess, guess_by_mean, stream, stream_by_mean
 from mlfs_dask.jobs.workload import Stage, Work
 
-_SET_TILE: Final = 2048
 _SIMILARITY: Final = 4.0  # of two rows by their labels
 
 Cost: TypeAlias = Callable[[Shape, Params], Work]
@@ -173,8 +173,8 @@ def collapsed(s: Shape) -> Work:
     entries = min(s.cells, float(s.u) * s.d)
     result = 16.0 * min(entries, s.cells / s.tiles)
     sums = passes(s, "sums by label set", 35.0 if s.sparse else 1.5, result=result)
-    tiles = -(-s.u // _SET_TILE)
-    pairs, size = tiles * (tiles + 1) / 2, float(min(s.u, _SET_TILE))
+    tiles = -(-s.u // SET_TILE)
+    pairs, size = tiles * (tiles + 1) / 2, float(min(s.u, SET_TILE))
     blocks = -(-s.d // COLUMN_BLOCK)
     tasks = pairs * _product_tasks(s)
     dense = 2.0 * size * size * COLUMN_BLOCK * blocks / 40.0
@@ -209,7 +209,7 @@ def row_pairs(s: Shape, road: str, ns_of_a_pair: float) -> Work:
     return Work(road, (summary(s), stage))
 
 
-def distances(s: Shape, params: Params) -> float:
+def distances(s: Shape) -> float:
     """Nanoseconds of the distance of two rows; less than a look where most pairs are passed by."""
     return {
         "bits": 0.1 + 0.0007 * s.d,
@@ -230,13 +230,17 @@ def eigenvectors(s: Shape, nodes: int) -> tuple[Stage, ...]:
 
 def mllap(s: Shape, params: Params) -> Work:
     """Sums by label, or by label set where these are few; then a look at all for each choice."""
-    ns = (18.0 if s.sparse else 2.0) * (1 + s.carried)
-    result = 16.0 * (min(s.cells / s.tiles * (1 + s.carried), (s.q + 1.0) * s.d))
-    sums = passes(s, "sums by label", ns, result=result)
-    by_label = Work("mllap", (summary(s), sums, _added(s, result)))
+    by_label = Work("mllap", (summary(s), *_sums_by_label(s, 18.0)))
     least = min(by_label, collapsed(s), key=lambda work: work.seconds)
     choices = Stage("choices", (1.0 * s.d**2 + 20.0 * s.d * s.q) * NS)
     return Work("mllap", (*least.stages, choices))
+
+
+def _sums_by_label(s: Shape, ns_of_a_cell: float) -> tuple[Stage, ...]:
+    """Sums by label of what rows store; dense cells take less than stored ones."""
+    ns = (ns_of_a_cell if s.sparse else 2.0) * (1 + s.carried)
+    result = 16.0 * min(s.cells / s.tiles * (1 + s.carried), (s.q + 1.0) * s.d)
+    return passes(s, "sums by label", ns, result=result), _added(s, result)
 
 
 def spec_wrapper(s: Shape, params: Params) -> Work:
@@ -249,17 +253,14 @@ def spec_wrapper(s: Shape, params: Params) -> Work:
         ends = 10.0 * s.u * s.d  # extremes of label sets
         both = Stage("pairs of labels", (entries * per_entry + 270.0 * pairs * s.d + ends) * NS)
         return Work("spec-wrapper", (summary(s), sums, both))
-    ns = (12.0 if s.sparse else 2.0) * (1 + s.carried)
-    result = 16.0 * (min(s.cells / s.tiles * (1 + s.carried), (s.q + 1.0) * s.d))
-    sums = passes(s, "sums by label", ns, result=result)
     scores = Stage("scores", 150.0 * s.q * s.d * NS)
-    return Work("spec-wrapper", (summary(s), sums, _added(s, result), scores))
+    return Work("spec-wrapper", (summary(s), *_sums_by_label(s, 12.0), scores))
 
 
 def nearest(s: Shape, queries: float, points: float = 1.0, k: float = 10.0) -> Stage:
     """Nearest rows of some rows, at each point of a curve."""
     pairs = s.n * queries
-    ns = distances(s, {}) + 0.15 * points
+    ns = distances(s) + 0.15 * points
     return Stage("distances", pairs * ns * NS, blocks(s), 16.0 * k * points * queries)
 
 
@@ -282,7 +283,7 @@ def relief(s: Shape, params: Params) -> Work:
     each = 0.3 if s.compared_by == "bits" else 1.0
     looks = s.n * (s.n * each + _finding(s, params))
     gaps = s.n * near * (s.per_row * 1.6 if s.sparse else s.d * 0.9)
-    pairs = s.n * s.n * distances(s, params)
+    pairs = s.n * s.n * distances(s)
     sums = 16.0 * s.d * n_problems(s, params)
     stage = Stage(
         "neighbours", (pairs + looks + gaps) * NS, blocks(s), blocks(s) * min(sums, 64 * MIB)

@@ -21,6 +21,7 @@ from mlfs_dask.graphs.task_sizes import (
     LISTED_BYTES,
     PART_BYTES,
     PREPARED_BYTES,
+    SET_TILE,
     SUMS_BYTES,
     TRAINING_STRIP,
     WHOLE_PROBLEM,
@@ -30,7 +31,6 @@ from mlfs_dask.jobs.row_shape import MIB, Params, Shape
 from mlfs_dask.jobs.selector_costs import takes_row_pairs
 from mlfs_dask.jobs.stream_costs import BY_MEAN, BY_SIGNIFICANCE, Joins, at_points, coming
 
-_SET_TILE: Final = 2048
 _STRIP: Final = 64  # rows of a tile whose similarities are made at a time
 _AS_VALUES: Final = 16.0  # a stored cell as float64 with an index of int64
 _RANKED: Final = 128.0  # a feature in the ranking of a problem
@@ -216,7 +216,7 @@ def _by_label_set(s: Shape) -> Room:
 
 
 def _similarities(s: Shape) -> Room:
-    size = min(s.u, _SET_TILE)
+    size = min(s.u, SET_TILE)
     return Room(task=8.0 * size * (size + 3 * COLUMN_BLOCK))
 
 
@@ -234,7 +234,7 @@ def row_pairs(s: Shape, params: Params, share: float) -> Room:
 
 def _eigenvectors(s: Shape, nodes: int) -> Room:
     basis = 8.0 * nodes * (6 * s.q + 20)
-    whole = 2.5 * 8.0 * nodes**2 if nodes <= WHOLE_PROBLEM else 8.0 * min(nodes, _SET_TILE) ** 2
+    whole = 2.5 * 8.0 * nodes**2 if nodes <= WHOLE_PROBLEM else 8.0 * min(nodes, SET_TILE) ** 2
     projected = 8.0 * (s.q + 1) * s.d
     centred = 8.0 * min(s.tile, s.n) * (COLUMN_BLOCK + s.q + 1)
     return Room(held=basis + whole + 2 * projected, task=3 * centred, result=projected)
