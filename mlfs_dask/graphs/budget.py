@@ -54,6 +54,27 @@ def room(ample: int, executor: Any = None) -> int:
     return int(ample * share_of(getattr(executor, "memory_bytes", None) or memory_limit()))
 
 
+def room_of_all(ample: int, executor: Any) -> int:
+    """Bytes that all workers may keep together; threads of one process share what it may.
+
+    Parameters
+    ----------
+    ample
+        What each process may keep where memory is ample.
+    executor
+        Whose workers keep it.
+
+    Examples
+    --------
+    >>> from mlfs_dask.graphs.executor import InProcess
+    >>> with use_memory(2**30):
+    ...     room_of_all(4096, InProcess(8))
+    1024
+    """
+    processes = executor.n_workers if hasattr(executor, "memory_bytes") else 1
+    return room(ample, executor) * processes
+
+
 @contextmanager
 def use_memory(limit: int | None) -> Iterator[None]:
     """Have `memory_limit` say so while the block runs.

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mlfs_dask._typing import ByteArray, FloatArray, IntArray
-from mlfs_dask.graphs.budget import room
+from mlfs_dask.graphs.budget import room_of_all
 from mlfs_dask.graphs.contingency import contingency, listed_bins
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.inputs import Block
@@ -115,9 +115,8 @@ class Cooccurrence:
         """Groups of tiles that are kept, then single ones that will be encoded anew."""
         tasks, n_workers = tile_tasks(source, Y), self._executor.n_workers
         upto = np.cumsum(_encoded_bytes(source, summary, sum(self.counts.shape)))
-        n_kept = int(
-            np.searchsorted(upto, room(_KEPT_BYTES, self._executor) * n_workers, side="right")
-        )
+        limit = room_of_all(_KEPT_BYTES, self._executor)
+        n_kept = int(np.searchsorted(upto, limit, side="right"))
         kept = self._executor.keep(_encode, [tasks[t] for t in range(n_kept)], self._bins)
         work = (upto[n_kept - 1] if n_kept else 0) * len(self.totals)
         n_groups = max(1, min(n_kept, n_workers, int(work // _TASK_WORK)))

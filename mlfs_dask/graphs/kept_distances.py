@@ -23,7 +23,7 @@ import numpy as np
 
 from mlfs_dask._typing import ByteArray
 from mlfs_dask.graphs.arrivals import Column, pack, values_of
-from mlfs_dask.graphs.budget import room
+from mlfs_dask.graphs.budget import room_of_all
 from mlfs_dask.graphs.executor import Executor, InProcess
 from mlfs_dask.graphs.gap_tasks import (
     Block,
@@ -161,7 +161,7 @@ class KeptDistances:
         if self._kept is None:
             self._dtype, self._covered = dtype, whole
             self._blocks = distance_blocks(self._n, self._n * dtype.itemsize, self._executor)
-            limit = room(KEPT_BYTES, self._executor) * self._executor.n_workers
+            limit = room_of_all(KEPT_BYTES, self._executor)
             sizes = np.cumsum([self._n * dtype.itemsize * (b - a) for a, b in self._blocks])
             n_kept = int(np.searchsorted(sizes, limit, side="right"))
             features = at_hand(self._executor, self._features(0, whole), n_kept)

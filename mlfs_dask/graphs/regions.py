@@ -25,7 +25,7 @@ import numpy as np
 
 from mlfs_dask._typing import BoolArray, ByteArray, IntArray
 from mlfs_dask.graphs.block_reach import KeptBlock, RowBlock
-from mlfs_dask.graphs.budget import AMPLE, room
+from mlfs_dask.graphs.budget import AMPLE, room, room_of_all
 from mlfs_dask.graphs.executor import Executor
 from mlfs_dask.graphs.region_tasks import (
     AllRows,
@@ -240,9 +240,7 @@ class Regions:
             self._list_violators(chosen)
         if self._remaining is not None:
             return self._remaining.gains()
-        limit = (
-            room(KEPT_BYTES, self._executor) * self._executor.n_workers // max(len(self._kept), 1)
-        )
+        limit = room_of_all(KEPT_BYTES, self._executor) // max(len(self._kept), 1)
         layout = self._columns.layout
         common = (self._rows, chosen, choose(layout, candidates).words, limit)
         n_open, by_slot = 0, np.zeros(64 * layout.n_words, dtype=np.int64)

@@ -85,13 +85,15 @@ class Sizes:
             carried=float(dataset.Y.mean(dtype=float) * dataset.n_labels) if n else 0.0,
         )
 
-    def shape(self, rows: int) -> Shape:
+    def shape(self, rows: int, share: float = 1.0) -> Shape:
         """Some of the rows, as costs know them.
 
         Parameters
         ----------
         rows
             How many.
+        share
+            Of what a process keeps with ample memory.
         """
         return Shape(
             n=max(1, rows),
@@ -105,10 +107,11 @@ class Sizes:
             item_bytes=self.item_bytes,
             tile=self.tile,
             all_rows=max(1, self.n_samples),
+            share=share,
         )
 
 
-def work(job: Job, unit: Unit, sizes: Sizes) -> Work:
+def work(job: Job, unit: Unit, sizes: Sizes, limit: int | None = None) -> Work:
     """What a unit does, in seconds of the machine that the package was measured on.
 
     Parameters
@@ -119,20 +122,26 @@ def work(job: Job, unit: Unit, sizes: Sizes) -> Work:
         One of its units.
     sizes
         Of the unit's data set.
+    limit
+        Bytes that a process may use; what it cannot keep is made anew. None: ample.
     """
+    share = share_of(limit)
     sizes = _as_seen(sizes, injected=injects_missing(job))
     rows = train_rows(job, unit, sizes)
     if unit.kind == "judge":
-        return _judge(job, unit, sizes, rows)
+        return _judge(job, unit, sizes, rows, share)
     select = job.selects[unit.selector]
+    shape = sizes.shape(rows, share)
     if select.prefilter is None:
-        return _select(select, sizes, rows)
-    kept = _narrowed(sizes, select.prefilter.n)
-    works = (_select(select.prefilter, sizes, rows), _select(select, kept, rows))
+        return _select(select, shape)
+    kept = _narrowed(sizes, select.prefilter.n).shape(rows, share)
+    works = (_select(select.prefilter, shape), _select(select, kept))
     return joined(works[1].road, works)
 
 
-def seconds(job: Job, unit: Unit, sizes: Sizes, rates: Rates | None = None) -> float:
+def seconds(
+    job: Job, unit: Unit, sizes: Sizes, rates: Rates | None = None, limit: int | None = None
+) -> float:
     """Time of a unit on one core.
 
     Parameters
@@ -145,9 +154,11 @@ def seconds(job: Job, unit: Unit, sizes: Sizes, rates: Rates | None = None) -> f
         Of the unit's data set.
     rates
         Of the machine; default: what is known of this one.
+    limit
+        As in `work`.
     """
     rates = rates or known_rates().rates
-    done = work(job, unit, sizes)
+    done = work(job, unit, sizes, limit)
     read = sum(stage.read_bytes for stage in done.stages) / rates.read_bytes_per_second
     return rates.unit_seconds + read + rates.seconds(done.road, done.seconds)
 
@@ -170,7 +181,7 @@ def memory_bytes(job: Job, unit: Unit, sizes: Sizes, threads: int, limit: int | 
     """
     sizes = _as_seen(sizes, injected=injects_missing(job))
     rows, share = train_rows(job, unit, sizes), share_of(limit)
-    shape = sizes.shape(rows)
+    shape = sizes.shape(rows, share)
     copies = float(rows < sizes.n_samples)
     if unit.kind == "judge":
         assert unit.classifier is not None
@@ -182,7 +193,7 @@ def memory_bytes(job: Job, unit: Unit, sizes: Sizes, threads: int, limit: int | 
     select = job.selects[unit.selector]
     room = _room_of(select, shape, share)
     if select.prefilter is not None:
-        narrow = _narrowed(sizes, select.prefilter.n).shape(rows)
+        narrow = _narrowed(sizes, select.prefilter.n).shape(rows, share)
         room = _room_of(select.prefilter, shape, share) | _room_of(select, narrow, share)
         copies += 1.0
     return int(_KERNELS + selector_memory.together(shape, room, share, threads, copies))
@@ -193,9 +204,8 @@ def _room_of(method: Method | Prefilter, shape: Shape, share: float) -> selector
     return room(shape, method.params, share)
 
 
-def _select(method: Method | Prefilter, sizes: Sizes, rows: int) -> Work:
+def _select(method: Method | Prefilter, shape: Shape) -> Work:
     cost = selector_costs.COSTS.get(method.method, selector_costs.any_other)
-    shape = sizes.shape(rows)
     done = cost(shape, method.params)
     if method.method not in _PER_PROBLEM:
         return done
@@ -203,7 +213,7 @@ def _select(method: Method | Prefilter, sizes: Sizes, rows: int) -> Work:
     return Work(done.road, (*done.stages, Stage("rankings kept", ranked * _KEEPING_SECONDS)))
 
 
-def _judge(job: Job, unit: Unit, sizes: Sizes, rows: int) -> Work:
+def _judge(job: Job, unit: Unit, sizes: Sizes, rows: int, share: float) -> Work:
     assert unit.classifier is not None
     method = job.classifiers[unit.classifier]
     test = max(1, sizes.n_samples - rows)
@@ -211,7 +221,7 @@ def _judge(job: Job, unit: Unit, sizes: Sizes, rows: int) -> Work:
     curves = sizes.n_labels if per_problem and method.method not in _EACH_HAS_FEATURES else 1
     widths = _widths(job, unit, sizes)
     return classifier_costs.curve(
-        method.method, method.params, sizes.shape(rows), test, widths
+        method.method, method.params, sizes.shape(rows, share), test, widths
     ).repeated(curves)
 
 

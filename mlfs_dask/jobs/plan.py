@@ -182,13 +182,13 @@ def make_plan(
     constant_labels, fewest = _look_at_folds(job, datasets)
     units = units_of(job, names(datasets))
     agenda = Agenda(job, units, sizes, done)
+    limit = parse_bytes(job.run.memory_per_worker or "")
     cost = [
-        sum(estimate.seconds(job, u, sizes[u.dataset], known.rates) for u in group)
+        sum(estimate.seconds(job, u, sizes[u.dataset], known.rates, limit) for u in group)
         for group in agenda.groups
     ]
     workers = _workers(job, cost)
     needs = Needs(job, units, sizes, known.rates, workers)
-    limit = parse_bytes(job.run.memory_per_worker or "")
     peak, largest = needs.most(limit)
     digest = job_digest(job, [(dataset.name, dataset.digest) for dataset in datasets])
     folder = RunFolder((runs or runs_folder()) / run_id(job.name, digest))
@@ -212,7 +212,7 @@ def make_plan(
         memory_bytes=peak + known.rates.process_bytes,
         memory_limit_bytes=limit,
         largest=str(largest) if largest is not None else "",
-        seconds=_elapsed(job, agenda.groups, sizes, known.rates, workers),
+        seconds=_elapsed(job, agenda.groups, sizes, known.rates, workers, limit),
         rates=known.source,
         rates_note=known.note,
         constant_labels=constant_labels,
@@ -273,12 +273,14 @@ def _elapsed(
     sizes: Mapping[str, Sizes],
     rates: Rates,
     workers: int,
+    limit: int | None,
 ) -> float:
     """Time of a command: tasks side by side, each by itself spread over the cores if it is long."""
     alone, spread = [], []
     for group in groups:
-        alone.append(sum(estimate.seconds(job, u, sizes[u.dataset], rates) for u in group))
-        works = [on_this_machine(estimate.work(job, u, sizes[u.dataset]), rates) for u in group]
+        on = [(u, sizes[u.dataset]) for u in group]
+        alone.append(sum(estimate.seconds(job, u, its, rates, limit) for u, its in on))
+        works = [on_this_machine(estimate.work(job, u, its, limit), rates) for u, its in on]
         wide = sum(_wide(work, workers, rates).seconds for work in works)
         spread.append(min(alone[-1], len(group) * rates.unit_seconds + wide))
     if workers == 0:

@@ -9,11 +9,40 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from mlfs_dask.graphs.budget import AMPLE
+from mlfs_dask.graphs.task_sizes import PREPARED_BYTES, have_room
 from mlfs_dask.jobs.row_shape import NS, Params, Shape, blocks, passes, prepared, summary
 from mlfs_dask.jobs.workload import Stage, Work
 from mlfs_dask.wording import are, counted
 
 _FIRST: Final = 50.0  # choices, of which the first ones take longest
+
+
+def prepared_bytes(s: Shape) -> float:
+    """Of all rows in the form in which they are compared.
+
+    Parameters
+    ----------
+    s
+        Rows.
+    """
+    words = 8.0 * 2 * (s.d / 64 + 1) * (1 if s.bits else 2)
+    return s.n * (words + (0.0 if s.bits else 8.0 * s.per_row) + 8)
+
+
+def are_kept(s: Shape, share: float) -> bool:
+    """Whether rows are prepared once; else tile by tile, whenever they are compared.
+
+    Parameters
+    ----------
+    s
+        Rows.
+    share
+        Of what a process keeps with ample memory.
+    """
+    size = prepared_bytes(s)
+    fits = have_room(size, s.n, s.stored_bytes, AMPLE * share, share)
+    return size <= PREPARED_BYTES * share and fits
 
 
 def rough_set(s: Shape, params: Params) -> Work:
@@ -32,12 +61,19 @@ def rough_set(s: Shape, params: Params) -> Work:
             of_a_pair, of_a_word = (4.5, 50.0) if s.sparse else (22.0, 10.0)
             # The first choices leave most rows open, which look at all others each time.
             chosen = max(chosen, _FIRST * (chosen / _FIRST) ** 0.3) if s.sparse else chosen
-        each = blocks(s)
+        each, of_a_choice = blocks(s), s.n * words * of_a_word
+        if not are_kept(s, s.share):
+            # They are made anew for every tile. Nor are there lists of the rows that store a
+            # feature, so that each open row looks at all others.
+            each = float(s.tiles)
+            if s.sparse:
+                chosen, of_a_choice = rounds, pairs * (35.0 if s.bits else 70.0)
+            of_a_choice += each * prepared(s).seconds / NS
         stages = [
             Stage("pairs of rows", pairs * of_a_pair * NS, each),
             Stage(
                 "choices",
-                chosen * s.n * words * of_a_word * NS,
+                chosen * of_a_choice * NS,
                 tasks=rounds * each,
                 result_bytes=rounds * each * 2.0 * s.d,  # counts of less than 65,536 rows
                 rounds=rounds,

@@ -40,6 +40,8 @@ class Shape:
         Of a stored value, with its column index if sparse.
     tile, all_rows
         Rows of a tile, and of the store.
+    share
+        Of what a process keeps with ample memory, that it may keep.
     """
 
     n: int
@@ -53,6 +55,7 @@ class Shape:
     item_bytes: int
     tile: int
     all_rows: int
+    share: float = 1.0
 
     @property
     def cells(self) -> float:
@@ -77,7 +80,8 @@ class Shape:
     @property
     def is_cached(self) -> bool:
         """Whether a process keeps all tiles once it read them."""
-        return self.stored_bytes <= _TILES_CACHED and self.tile_bytes <= _TILES_CACHED / 4
+        limit = _TILES_CACHED * self.share
+        return self.stored_bytes <= limit and self.tile_bytes <= limit / 4
 
     @property
     def compared_by(self) -> Literal["bits", "meetings", "postings", "distances"]:

@@ -14,19 +14,17 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from mlfs_dask.graphs.budget import AMPLE
 from mlfs_dask.graphs.task_sizes import (
     COLUMN_BLOCK,
     KEPT_BYTES,
     LISTED_BYTES,
     PART_BYTES,
-    PREPARED_BYTES,
     SET_TILE,
     SUMS_BYTES,
     TRAINING_STRIP,
     WHOLE_PROBLEM,
-    have_room,
 )
+from mlfs_dask.jobs.rough_set_costs import are_kept, prepared_bytes
 from mlfs_dask.jobs.row_shape import MIB, Params, Shape
 from mlfs_dask.jobs.selector_costs import takes_row_pairs
 from mlfs_dask.jobs.stream_costs import BY_MEAN, BY_SIGNIFICANCE, Joins, at_points, coming
@@ -337,13 +335,10 @@ def relief(s: Shape, params: Params, share: float) -> Room:
 
 def rough_set(s: Shape, params: Params, share: float) -> Room:
     """All rows, prepared twice while they are joined; then once, with violators kept of each."""
-    words = 8.0 * 2 * (s.d / 64 + 1) * (1 if s.bits else 2)
-    values = 0.0 if s.bits else 8.0 * s.per_row
-    whole = s.n * (words + values + 8)
+    whole = prepared_bytes(s)
     held = min(s.n * (350 + s.d / 8), KEPT_BYTES * share + 350.0 * s.n)
     marks = s.n * 16.0 * (s.d / 64 + 1)
-    fits = have_room(whole, s.n, s.stored_bytes, AMPLE * share, share)
-    if whole > PREPARED_BYTES * share or not fits:
+    if not are_kept(s, share):
         # A block's tile, beside one after the other; then its marks twice, while they are joined.
         own = min(s.tile, s.n) / s.n
         task = own * whole + max(min(own, 1.0 - own) * whole + own * marks / 2, own * marks)

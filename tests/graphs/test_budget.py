@@ -5,7 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 import mlfs_dask as mlfs
-from mlfs_dask.graphs.budget import AMPLE, memory_limit, room, share_of, use_memory
+from mlfs_dask.graphs.budget import (
+    AMPLE,
+    memory_limit,
+    room,
+    room_of_all,
+    share_of,
+    use_memory,
+)
 from mlfs_dask.graphs.executor import InProcess, use_executor
 from mlfs_dask.graphs.neighbors import NeighborSearch
 from mlfs_dask.graphs.source import as_source
@@ -30,9 +37,17 @@ def test_threads_of_a_process_know_its_limit() -> None:
 def test_workers_say_what_they_may_use() -> None:
     class Workers:
         memory_bytes = AMPLE // 2
+        n_workers = 3
 
     with use_memory(AMPLE // 8):
         assert room(1000, Workers()) == 500
+        assert room_of_all(1000, Workers()) == 1500
+
+
+def test_threads_of_a_process_share_what_it_may_keep() -> None:
+    assert room_of_all(1000, InProcess(1)) == room_of_all(1000, InProcess(64)) == 1000
+    with use_memory(AMPLE // 8):
+        assert room_of_all(1000, InProcess(64)) == 125
 
 
 def test_rows_are_prepared_as_far_as_memory_allows() -> None:

@@ -242,3 +242,20 @@ def test_rankings_of_problems_count_as_numbers_that_are_kept():
         for q in (22, 220)
     )
     assert many > few + 100 * 198 * TEXT.d
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("shape", [DENSE, SPARSE, TEXT], ids=["dense", "sparse", "text"])
+def test_less_memory_never_takes_less_time(name, shape):
+    """What cannot be kept is made, or read, anew."""
+    works = [COSTS[name](replace(shape, share=share), params(name)) for share in (1.0, 0.2, 0.02)]
+    for some in ([w.seconds for w in works], [sum(s.read_bytes for s in w.stages) for w in works]):
+        assert some == sorted(some)
+    assert sum(stage.read_bytes for stage in works[0].stages) > 0
+
+
+def test_rough_sets_that_find_no_room_for_their_rows_look_at_all_of_them():
+    given = params("nrs-cost", max_features=10)
+    kept, anew = (COSTS["nrs-cost"](replace(TEXT, share=share), given) for share in (1.0, 0.1))
+    assert anew.seconds > 10 * kept.seconds
+    assert anew.stages[-1].tasks == 10 * TEXT.tiles  # by tile, not by blocks of rows
