@@ -21,7 +21,7 @@ from mlfs_dask.jobs.rates import Rates, known_rates
 from mlfs_dask.jobs.rows import folds_of
 from mlfs_dask.jobs.rundir import RunFolder, runs_folder
 from mlfs_dask.jobs.scaling import Elapsed, elapsed, on_this_machine
-from mlfs_dask.jobs.selector_costs import GUESSES
+from mlfs_dask.jobs.selector_costs import COSTS, GUESSES
 from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.jobs.spec import COST_KEYS, STORE_COSTS, Costs, InputFile, Job, Method
 from mlfs_dask.jobs.sweep import entry_of
@@ -352,13 +352,18 @@ def _few_rows(job: Job, fewest: Mapping[str, int]) -> list[str]:
 
 
 def _guesses(job: Job, sizes: Mapping[str, Sizes]) -> list[str]:
-    """Of each selection whose costs depend on what is in the rows."""
-    return [
+    """Of each selection whose costs depend on what is in the rows, or are not known at all."""
+    made = [
         f"{select.label} on {name}: "
         + GUESSES[select.method](some.shape(some.n_samples), select.params)
         for name, some in sizes.items()
         for select in job.selects_on(name)
         if select.method in GUESSES
+    ]
+    methods = {select.method for name in sizes for select in job.selects_on(name)}
+    return made + [
+        f"{method}: nothing is known of its costs; it is taken to look at all pairs of rows once"
+        for method in sorted(methods - COSTS.keys())
     ]
 
 

@@ -58,6 +58,7 @@ def test_the_guide_runs_and_finds_what_was_planted(commands, document, invoke):
     made, methods, run = commands
     store = document(*made)["path"]
     assert "'mean' or 'max'" in invoke(*methods).stdout
+    assert "mean-gap: nothing is known of its costs" in invoke("plan", run[-1]).stdout
     done = open_run(document(*run)["folder"])
     [selection] = [each for each in done.selections if each["fold"] is None]
     assert selection["params"]["aggregate"] == "max"
