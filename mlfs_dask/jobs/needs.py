@@ -82,13 +82,14 @@ class Needs:
         """
         peak, unit = self.most(limit)
         needed = peak + self._process
+        but = f"; only {self._usable:.0%} of the limit may be used" if needed <= limit else ""
         enough, tile = self._enough(limit), self._tile(limit)
         hint = f"Set [run] memory_per_worker to {show_bytes(enough)} or more"
         if tile is not None:
             hint += f", or ingest the data with --tile {tile}"
         return PlanError(
             f"[run] memory_per_worker = {self._job.run.memory_per_worker!r}: a process needs about "
-            f"{show_bytes(needed)}, for {unit}",
+            f"{show_bytes(needed)}, for {unit}{but}",
             hint=f"{hint}.",
             needed=needed,
             enough=enough,
