@@ -77,14 +77,21 @@ def _calibrate(as_json: bool) -> None:
 
     import msgspec
 
+    from mlfs_dask.errors import InputError
     from mlfs_dask.jobs.calibrate import calibrate
     from mlfs_dask.jobs.rates import calibration_file, keep_rates
     from mlfs_dask.storage.atomic import machine_faults
 
-    folder = calibration_file().parent
-    with machine_faults("keep the calibration in", folder):  # rather now than after a minute
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
+    wanted = calibration_file()  # what is wrong with it is told now rather than after a minute
+    if wanted.is_dir():
+        raise InputError(
+            f"{wanted} is a folder; the calibration is kept in a file",
+            hint="Have $MLFS_CALIBRATION name a file.",
+        )
+    with machine_faults("keep the calibration in", wanted.parent):
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=wanted.parent) as trial:
+            trial.write(b"of some bytes")
     rates = calibrate(lambda line: click.echo(line, err=True))
     date = datetime.now(UTC).isoformat(timespec="seconds")
     file = keep_rates(rates, date)

@@ -24,6 +24,7 @@ from mlfs_dask.wording import counted
 
 FORMAT: Final = 1
 COMMAND: Final = "mlfs doctor --calibrate"
+_MOST: Final = 1e15  # of any rate: more is a damaged file, and sums of it would overflow
 
 
 class Machine(Struct, frozen=True):
@@ -220,14 +221,14 @@ def _read(path: Path, modified: int, machine: Machine) -> Known:
     if found.machine != machine:
         return _passed_over(path, f"is of another machine ({_in_words(found.machine)})")
     if not _are_possible(found.rates):
-        return _passed_over(path, "holds rates that are not positive numbers")
+        return _passed_over(path, "holds rates that are not positive, or that no machine has")
     return Known(found.rates, f"calibrated {found.date}")
 
 
 def _are_possible(rates: Rates) -> bool:
     document: Mapping[str, Any] = msgspec.to_builtins(rates)
     numbers = [value for name, value in document.items() if name != "slower"]
-    return all(0.0 < number < float("inf") for number in [*numbers, *rates.slower.values()])
+    return all(0.0 < number < _MOST for number in [*numbers, *rates.slower.values()])
 
 
 def _passed_over(path: Path, why: str) -> Known:

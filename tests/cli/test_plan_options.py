@@ -69,6 +69,12 @@ def test_nothing_is_measured_that_could_not_be_kept(tiny, tmp_path, monkeypatch)
     assert "cannot keep the calibration in" in done.output
 
 
+def test_a_calibration_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFS_CALIBRATION", str(tmp_path))
+    monkeypatch.setattr(calibrate, "calibrate", lambda tell: pytest.fail("measured"))
+    assert f"{tmp_path} is a folder" in invoke("doctor", "--calibrate", code=2).output
+
+
 def test_calibration_is_of_this_machine(tiny):
     error = invoke("doctor", "--calibrate", "--scheduler", "tcp://127.0.0.1:1", code=2).output
     assert "measures this machine" in error

@@ -76,8 +76,12 @@ def test_it_lies_in_the_cache_folder(monkeypatch, tmp_path):
             "not positive",
         ),
         (lambda d: json.dumps({**d, "rates": {"task_seconds": 0.0}}).encode(), "not positive"),
+        (
+            lambda d: json.dumps({**d, "rates": {"slower": {"spec": 1e300}}}).encode(),
+            "no machine has",
+        ),
     ],
-    ids=["cut", "list", "word", "format", "version", "machine", "negative", "zero"],
+    ids=["cut", "list", "word", "format", "version", "machine", "negative", "zero", "huge"],
 )
 def test_a_file_that_says_nothing_about_this_machine_is_passed_over(file, change, why):
     keep_rates(Rates(start_seconds=9.0), "today")
