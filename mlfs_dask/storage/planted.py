@@ -75,6 +75,12 @@ class Planted:
         whole = {"n_samples": 1, "n_features": 1, "n_labels": 1, "relevant": 1, "copies": 0}
         for name, least in whole.items():
             _require(getattr(self, name) >= least, name, getattr(self, name), f"at least {least}")
+        _require(
+            self.n_features <= np.iinfo(np.int32).max,
+            "n_features",
+            self.n_features,
+            "below 2^31, as stores number their columns",
+        )
         _require(self.seed >= 0, "seed", self.seed, "at least 0")
         informative = self.relevant + self.copies
         _require(

@@ -206,6 +206,12 @@ def test_impossible_parameters(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_more_columns_than_a_store_can_number(tmp_path):
+    with pytest.raises(InputError, match=r"n_features is 2147483648; it must be below 2\^31"):
+        synthesize(tmp_path / "t.zarr", Planted(n_features=2**31))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("n_samples", "n_labels", "most"), [(3, 30, 3), (50, 2, 4)])
 def test_more_label_sets_than_there_can_be(tmp_path, n_samples, n_labels, most):
     settings = Planted(n_samples=n_samples, n_labels=n_labels, label_sets=most + 1)
