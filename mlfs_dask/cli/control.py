@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfs_dask.cli.finish import finish
-from mlfs_dask.cli.going_on import naming_the_way_on, resume_words
+from mlfs_dask.cli.going_on import command_words, naming_the_way_on, resume_words
 from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.runs import runs_option
 from mlfs_dask.cli.where import cluster_client, cluster_options, flags_of
@@ -88,19 +88,19 @@ def cancel(name: str, runs: Place, as_json: bool) -> None:
     from mlfs_dask.jobs.rundir import find_run
 
     folder = find_run(name, runs)
-    who = folder.owner() or {}
+    runs, who = folder.path.parent, folder.owner() or {}
     asked = request_cancel(folder)
     if as_json:
         print_json({"run": folder.id, "asked": asked, "holder": who if asked else None})
     elif asked:
         click.echo(
             f"{folder.id}: asked process {who.get('pid')} on {who.get('host')} to stop after the "
-            f"step in hand; `mlfs status {folder.id}` shows when it has"
+            f"step in hand; `{command_words('status', folder.id, runs)}` shows when it has"
         )
     else:
         click.echo(
             f"{folder.id}: marked as cancelled, no process was at work on it; go on with: "
-            f"{resume_words(folder.id, folder.path.parent)}"
+            f"{resume_words(folder.id, runs)}"
         )
 
 

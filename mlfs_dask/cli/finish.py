@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfs_dask.cli.going_on import resume_words
+from mlfs_dask.cli.going_on import command_words, resume_words
 from mlfs_dask.cli.output import error_document, print_json
 from mlfs_dask.cli.runs import print_summary, summary_document
 from mlfs_dask.wording import counted
@@ -85,14 +85,15 @@ def _failure(finished: Finished) -> MlfsError | None:
     first = next(unit for unit, failure in finished.failures if failure is root[0])
     kind = InputError if all(failure.exit_code == 2 for failure in failures) else MlfsError
     hint = f"{root[0].hint} " if root[0].hint else ""
-    command = resume_words(folder.id, folder.path.parent, retry_failed=True)
+    runs = folder.path.parent
+    command = resume_words(folder.id, runs, retry_failed=True)
+    story = command_words("status", folder.id, runs, "--failed")
     if finished.state == "failed":
         problem = f"{folder.id} failed, no unit has a result"
     else:
         problem = f"{counted(len(failures), 'unit')} of {folder.id} failed, the others are kept"
     return kind(
         f"{problem}; the first: {first}: {message}",
-        hint=f"{hint}`mlfs status {folder.id} --failed` has the whole story; try these units again "
-        f"with: {command}",
+        hint=f"{hint}`{story}` has the whole story; try these units again with: {command}",
         failed=len(failures),
     )

@@ -1,4 +1,4 @@
-"""How a run that was interrupted goes on: the command that errors and `mlfs status` name."""
+"""Commands about a run that are printed to be copied, and how an interrupted one goes on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mlfs_dask.storage.places import Place
+
+
+def command_words(command: str, run: str, runs: Place, *flags: str) -> str:
+    """A command about a run, as a user would type it.
+
+    Parameters
+    ----------
+    command
+        Such as ``"status"``.
+    run
+        Its id.
+    runs
+        Folder of all runs.
+    *flags
+        Further words.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> command_words("watch", "tiny-0123456789", Path("my runs"))
+    "mlfs watch tiny-0123456789 --runs 'my runs'"
+    """
+    import shlex
+
+    return shlex.join(("mlfs", command, run, *flags, "--runs", str(runs)))
 
 
 def resume_words(
@@ -32,10 +57,8 @@ def resume_words(
     >>> resume_words("tiny-0123456789", Path("my runs"), retry_failed=True)
     "mlfs resume tiny-0123456789 --retry-failed --runs 'my runs'"
     """
-    import shlex
-
     again = ("--retry-failed",) if retry_failed else ()
-    return shlex.join(("mlfs", "resume", run, *again, *where, "--runs", str(runs)))
+    return command_words("resume", run, runs, *again, *where)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mlfs_dask.cli.going_on import resume_words
+from mlfs_dask.cli.going_on import command_words, resume_words
 from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.runs import print_summary, runs_option, summary_document
 from mlfs_dask.wording import counted
@@ -96,7 +96,8 @@ def _print_history(folder: RunFolder, history: History, run: Run) -> None:
     if more:
         click.echo(f"... and {more} more, see --json")
     if history.failures:
-        click.echo(f"`mlfs status {folder.id} --failed` has the tracebacks")
+        command = command_words("status", folder.id, folder.path.parent, "--failed")
+        click.echo(f"`{command}` has the tracebacks")
     if any(parts):
         click.echo()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfs_dask.cli.coordinate import see_through
+from mlfs_dask.cli.going_on import command_words
 from mlfs_dask.cli.output import json_option, print_json
 from mlfs_dask.cli.run import job_argument, set_option
 from mlfs_dask.cli.runs import runs_option
@@ -70,4 +71,5 @@ def submit(
         print_json({"run": submitted.run, "folder": submitted.folder, "state": submitted.state})
     else:
         click.echo(submitted.run)
-        click.echo(f"{submitted.state}; follow it with: mlfs watch {submitted.run}", err=True)
+        watching = command_words("watch", submitted.run, runs)
+        click.echo(f"{submitted.state}; follow it with: {watching}", err=True)

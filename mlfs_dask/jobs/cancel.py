@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable
 from typing import Final
@@ -39,7 +40,7 @@ def request_cancel(folder: RunFolder) -> bool:
     if state["state"] in _FINAL:
         raise RunFolderError(
             f"{folder.id} is {state['state']} already: there is nothing to cancel",
-            hint=f"`mlfs status {folder.id}` shows it.",
+            hint=f"`mlfs status {shlex.quote(str(folder.path))}` shows it.",
             state=state["state"],
         )
     if folder.owner() is not None:

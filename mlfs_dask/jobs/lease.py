@@ -18,6 +18,7 @@ import json
 import logging
 import os
 import secrets
+import shlex
 import socket
 import threading
 from collections.abc import Iterator
@@ -103,7 +104,7 @@ class Lease:
                 )
             raise LeaseLostError(
                 f"process {other.get('pid')} on {other.get('host')} has taken over this run",
-                hint=f"`mlfs status {run.name}` follows it.",
+                hint=f"`mlfs status {shlex.quote(str(run))}` follows it.",
                 owner=other,
             )
 
@@ -241,13 +242,13 @@ def refuse_owned(run: Place, lock_file: Place) -> None:
     """
     owner = holder(run, lock_file)
     if owner is not None:
-        raise lock.held_by(run.name, owner)
+        raise lock.held_by(run, owner)
 
 
 def _refuse_living(run: Place, last: int) -> None:
     owner = _living(run / "owners", last)
     if owner is not None:
-        raise lock.held_by(run.name, owner)
+        raise lock.held_by(run, owner)
 
 
 def _living_owner(owners: Place) -> dict[str, Any] | None:

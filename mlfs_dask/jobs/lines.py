@@ -7,6 +7,7 @@ nothing that cannot be done again: decisions and units of which no line tells ar
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
@@ -119,9 +120,10 @@ class ObjectLines:
         try:
             self._segments.create(self._last + 1, b"".join(self._waiting))
         except FileExistsError:
+            run = self._segments.folder.parent
             raise LeaseLostError(
-                f"another process has taken over the run at {self._segments.folder.parent}",
-                hint=f"`mlfs status {self._segments.folder.parent.name}` follows it.",
+                f"another process has taken over the run at {run}",
+                hint=f"`mlfs status {shlex.quote(str(run))}` follows it.",
             ) from None
         self._last += 1
         self._waiting.clear()

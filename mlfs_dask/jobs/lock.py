@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import socket
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 from mlfs_dask.errors import RunFolderError
 from mlfs_dask.storage.atomic import machine_faults
+from mlfs_dask.storage.places import Place
 
 # Who asks for the holder holds the lock himself for a moment, which is no reason to give up.
 _ATTEMPTS: Final = 5
@@ -69,7 +71,7 @@ def _lock(handle: int, path: Path) -> None:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if attempt == _ATTEMPTS:
-                raise held_by(path.parent.name, holder(path) or {}) from None
+                raise held_by(path.parent, holder(path) or {}) from None
             time.sleep(_SECONDS_BETWEEN)
 
 
@@ -111,20 +113,21 @@ def _me() -> dict[str, Any]:
     return {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
 
 
-def held_by(run: str, other: dict[str, Any]) -> RunFolderError:
+def held_by(run: Place, other: dict[str, Any]) -> RunFolderError:
     """The error of a run that another process has.
 
     Parameters
     ----------
     run
-        Its id.
+        Its folder.
     other
         As `holder` tells it.
     """
+    named = shlex.quote(str(run))
     return RunFolderError(
-        f"the run {run} is being written by process {other.get('pid')} on {other.get('host')}, "
-        f"since {other.get('since')}",
-        hint=f"Wait for it (`mlfs status {run}`), or stop it: `mlfs cancel {run}`.",
-        run=run,
+        f"the run {run.name} is being written by process {other.get('pid')} on "
+        f"{other.get('host')}, since {other.get('since')}",
+        hint=f"Wait for it (`mlfs status {named}`), or stop it: `mlfs cancel {named}`.",
+        run=run.name,
         holder=other,
     )

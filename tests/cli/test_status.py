@@ -1,9 +1,12 @@
 """``mlfs status``: what is in hand, what failed, what went wrong, how it goes on."""
 
 import json
+import re
+import shlex
 
 from mlfs_dask.jobs import lock
 from mlfs_dask.jobs.journal import Journal
+from mlfs_dask.jobs.rundir import RunFolder
 
 
 def note(folder, event, **facts):
@@ -61,6 +64,18 @@ def test_a_run_at_work_names_who_works(invoke, document, cut_run):
     assert "go on with" not in text
 
 
+def test_commands_to_be_copied_name_the_folder_of_runs(invoke, cut_run):
+    elsewhere = cut_run.path.parent.rename(cut_run.path.parent.with_name("other runs"))
+    moved = RunFolder(elsewhere / cut_run.id)
+    with lock.hold(moved.lock):
+        busy = invoke("resume", cut_run.id, "--runs", elsewhere, code=2).stderr
+        [command] = re.findall(r"Wait for it \(`mlfs (.+?)`\)", busy)
+        assert f"{cut_run.id}: running by process" in invoke(*shlex.split(command)).stdout
+        said = invoke("cancel", cut_run.id, "--runs", elsewhere).stdout
+        [command] = re.findall(r"`mlfs (.+?)` shows when it has", said)
+        assert f"{cut_run.id}: running by process" in invoke(*shlex.split(command)).stdout
+
+
 def test_failures_with_and_without_tracebacks(invoke, document, cut_run):
     for number in range(12):
         fail(cut_run, number)
@@ -69,8 +84,8 @@ def test_failures_with_and_without_tracebacks(invoke, document, cut_run):
     assert text.count("it broke") == 10
     assert "... and 1 more, see --json" in text
     assert "there" not in text
-    assert "--failed` has the tracebacks" in text
-    told = invoke("status", "tiny", "--failed").stdout
+    [command] = re.findall(r"`mlfs (status \S+ --failed .+)` has the tracebacks", text)
+    told = invoke(*shlex.split(command)).stdout
     assert told.count("Traceback") == 11
     assert told.count("mend it") == 11
     failures = document("status", "tiny")["failures"]
