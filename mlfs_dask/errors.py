@@ -17,7 +17,8 @@ One class per reaction that a handler may have::
     ├── PluginError (LookupError)           unknown or clashing registry name              exit 2
     ├── MachineError (OSError)              disk full, permission denied on writing        exit 1
     ├── RunInterruptedError (RuntimeError)  stopped; the run can be resumed                exit 1
-    └── LeaseLostError (RuntimeError)       another process took over the run              exit 1
+    ├── LeaseLostError (RuntimeError)       another process took over the run              exit 1
+    └── WorkersLostError (CancelledError)   a cluster lost data with its workers           exit 1
 
 Each instance carries its facts as attributes of ``facts`` and survives pickling, since workers
 raise them across processes.
@@ -28,6 +29,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from concurrent.futures import CancelledError
 from typing import Any, ClassVar, Self
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "RunInterruptedError",
     "StoreCorruptError",
     "StoreError",
+    "WorkersLostError",
 ]
 
 
@@ -251,6 +254,13 @@ class LeaseLostError(MlfsError, RuntimeError):
     """Another process took over the run that this one was writing."""
 
     code = "lease_lost"
+    exit_code = 1
+
+
+class WorkersLostError(MlfsError, CancelledError):
+    """A cluster whose workers were lost with data that can't be had again."""
+
+    code = "workers-lost"
     exit_code = 1
 
 

@@ -3,8 +3,9 @@
 What all of it stands on
     `source` cuts what users hand in into tiles (with `inputs`, `backing`, `tilecache` and
     `missing`), `tiles` makes tasks of them, `executor` says where tasks run, `messages` what is
-    sent for that. `rows` and `columns` are parts of a source, `spans` of anything. `budget` and
-    `task_sizes` bound what is held at once.
+    sent for that, `places` to which workers, `losses` what is had again when these are lost. `rows`
+    and `columns` are parts of a source, `spans` of anything. `budget` and `task_sizes` bound what
+    is held at once.
 Sums of columns
     `statistics` summarizes columns (`absent` counts missing values alone), `groups` adds them up by
     groups of rows, `label_sums` by label, `problem_scatter` by the classes of many problems;

@@ -6,20 +6,21 @@ caller may add partial sums in tile order whatever finishes first, and memory st
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import islice
+from functools import partial
 from typing import Any, Final, Protocol
-from weakref import WeakKeyDictionary
 
 from mlfs_dask.errors import InputError
 from mlfs_dask.graphs.budget import limit_memory, memory_limit
+from mlfs_dask.graphs.losses import Held, is_future
 from mlfs_dask.graphs.messages import (
     IN_FLIGHT,
     Wishes,
@@ -29,6 +30,7 @@ from mlfs_dask.graphs.messages import (
     sent_bytes,
     unwrap,
 )
+from mlfs_dask.graphs.places import Places, may_wish
 
 _HELD_BACK: Final = 0.002  # seconds until the next message, as schedulers and workers of Dask do it
 _KEPT_BY_SCHEDULER: Final = 4 * 2**20  # bytes of a shared value; Dask warns from 10 MB on
@@ -135,9 +137,9 @@ class OnCluster:
             stream.interval = _HELD_BACK
         self._options = {"pure": False, "priority": priority}
         workers = client.scheduler_info(n_workers=-1)["workers"]
-        self._slots = [name for name, worker in workers.items() for _ in range(worker["nthreads"])]
-        self.n_workers = max(1, len(self._slots))
-        self._homes: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        slots = [name for name, worker in workers.items() for _ in range(worker["nthreads"])]
+        self.n_workers = max(1, len(slots))
+        self._places, self._held = Places(slots if may_wish(client) else []), Held(client)
         limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
         self.memory_bytes: int | None = min(limits, default=None)
 
@@ -150,29 +152,42 @@ class OnCluster:
         costs as much as a short task.
         """
         prefix, window = _prefix(function), IN_FLIGHT * self.n_workers
-        # Dask sends tasks to a worker that has what they depend on: all of them to the only holder
-        # of a shared value, from where others take them now and then, one by one.
-        in_turn = any(hasattr(type(value), "result") for value in common) or any(
-            self._home_of(item) for item in items
-        )
-        submit = self._submit_in_turn if in_turn else self._submit
+        # A task without others has its place where most of what it needs is, or nobody is at work.
+        in_turn = len(items) > 1 or any(self._places.home_of(item) for item in items)
+        turn = self._places.turn(items)
+        submit = partial(self._submit_in_turn, turn) if in_turn else self._submit
         alive: deque[Any] = deque()
-        left, sent = iter(items), 0
+        sent = losses = 0
         try:
             while sent < len(items) or alive:
                 # What is sent soon after a message is held back: tasks go before results that are
                 # released, and all of them together.
-                done, results = self._fetch(alive)
+                try:
+                    done, results = self._fetch(alive)
+                    losses = 0 if done else losses
+                except CancelledError as error:
+                    losses += 1
+                    self._held.bear(error, losses)
+                    prefix, done, results = _prefix(function), [], []
+                    sent -= self._withdraw(alive)
                 if sent < len(items) and len(alive) <= window // 2:
-                    some = list(islice(left, window - len(alive)))
+                    upto = min(sent + window - len(alive), len(items))
+                    some = [items[index] for index in range(sent, upto)]
                     alive.extend(submit(function, some, common, prefix, sent))
-                    sent += len(some)
+                    sent = upto
                 for future in done:
                     future.release()
                 yield from results
         finally:
             for future in alive:
                 future.cancel()
+
+    def _withdraw(self, alive: deque[Any]) -> int:
+        """How many tasks are taken back: those from the first one on that was lost."""
+        stays = itertools.takewhile(lambda future: not future.cancelled(), alive)
+        n_lost = len(alive) - len(list(stays))
+        self._client.cancel([alive.pop() for _ in range(n_lost)])
+        return n_lost
 
     def _fetch(self, alive: deque[Any]) -> tuple[list[Any], list[Any]]:
         """The first futures and their results, in one message; others are at work meanwhile."""
@@ -184,15 +199,29 @@ class OnCluster:
         return first, results
 
     def keep(self, function: Callable[..., Any], items: Sequence[Any], *common: Any) -> list[Any]:
-        """Return futures; what a lost worker held is computed again by those that are left."""
-        futures = self._submit_in_turn(function, items, common, _prefix(function), 0)
-        for future, home in zip(futures, self._wishes(items, 0), strict=True):
-            if home is not None:
-                self._homes[future] = home
+        """Return futures; what a lost worker held is computed again by those that are left.
+
+        If it was made of shared values, as long as the caller has the references to these.
+        """
+        turn = self._places.turn(items)
+        futures = self._submit_in_turn(turn, function, items, common, _prefix(function), 0)
+        wishes = self._places.wishes(turn, items)
+        for future, item, home in zip(futures, items, wishes, strict=True):
+            self._places.settle(future, home)
+            dependency = getattr(item, "dependency", None)
+            alone = item if dependency is None else item.detached()
+            again = partial(self._keep_again, function, alone)
+            self._held.made_of(future, again, dependency, *common)
         return futures
+
+    def _keep_again(
+        self, function: Callable[..., Any], item: Any, dependency: Any, *common: Any
+    ) -> Any:
+        return self._send(function, [item], [dependency], common, _prefix(function), 0)[0]
 
     def _submit_in_turn(
         self,
+        turn: int,
         function: Callable[..., Any],
         items: Sequence[Any],
         common: tuple[Any, ...],
@@ -201,35 +230,18 @@ class OnCluster:
     ) -> list[Any]:
         """As `_submit`, with a wish: each item goes to a certain worker, if that is there.
 
+        So a tile that is looked at again is where it was decoded. And Dask would send all tasks
+        that depend on a shared value to its only holder, from where others take them one by one.
         Where the user says which workers he wants, it's those.
         """
         from dask.base import annotate, get_annotations
 
-        wishes = self._wishes(items, first)
+        wishes = self._places.wishes(turn + first, items)
         wished = [home for home in wishes if home is not None]
         if len(wished) < len(wishes) or "workers" in get_annotations():
             return self._submit(function, items, common, prefix, first)
         with annotate(workers=Wishes(first, wished), allow_other_workers=True):
             return self._submit(function, items, common, prefix, first)
-
-    def _wishes(self, items: Sequence[Any], first: int) -> list[str | None]:
-        """Where each item should go: where what it depends on was put, else in turn.
-
-        What tasks know of a block, and change, is of no use to a worker that fetched it earlier or
-        has to fetch it.
-        """
-        found: list[str | None] = []
-        for index, item in enumerate(items, first):
-            free = getattr(item, "dependency", None) is None and self._slots
-            found.append(self._slots[index % len(self._slots)] if free else self._home_of(item))
-        return found
-
-    def _home_of(self, item: Any) -> str | None:
-        """The worker where all that an item depends on was put."""
-        dependency = getattr(item, "dependency", None)
-        kept = dependency if isinstance(dependency, list) else [dependency]
-        homes = {self._homes.get(x) if hasattr(type(x), "result") else None for x in kept}
-        return homes.pop() if len(homes) == 1 else None
 
     def _submit(
         self,
@@ -239,19 +251,34 @@ class OnCluster:
         prefix: str,
         first: int,
     ) -> list[Any]:
-        count = len(items)
-        if count == 0:
-            return []
         # Dask resolves futures among the arguments, not inside objects: send it beside the item.
         dependencies = [getattr(item, "dependency", None) for item in items]
         pairs = zip(items, dependencies, strict=True)
+        alone = [item if dependency is None else item.detached() for item, dependency in pairs]
+        return self._send(function, alone, dependencies, common, prefix, first)
+
+    def _send(
+        self,
+        function: Callable[..., Any],
+        items: Sequence[Any],
+        dependencies: Sequence[Any],
+        common: tuple[Any, ...],
+        prefix: str,
+        first: int,
+    ) -> list[Any]:
+        count = len(items)
+        if count == 0:
+            return []
+        present = self._held.present
+        needed = [present(dependency) for dependency in dependencies]
+        shared = [present(value) for value in common]
         with in_one_span():
             futures: list[Any] = self._client.map(
                 _call_with_dependency,
                 [function] * count,
-                dependencies,
-                [item if dependency is None else item.detached() for item, dependency in pairs],
-                *([value] * count for value in common),
+                needed,
+                items,
+                *([value] * count for value in shared),
                 key=[f"{prefix}-{first + index}" for index in range(count)],
                 **self._options,
             )
@@ -260,11 +287,13 @@ class OnCluster:
     def share(self, value: Any) -> Any:
         """Put the value on one worker, from where others fetch it; a list is spread over workers.
 
-        The scheduler keeps a small one, so that it can be had again if its workers are lost. Of one
-        that is too big for that nothing is left then, and tasks that need it are cancelled.
+        The scheduler keeps a small one, so that it can be had again if its workers are lost. One
+        that is too big for that is put there again from here.
         """
-        if isinstance(value, list) or sent_bytes(value) > _KEPT_BY_SCHEDULER:
-            return self._client.scatter(value, hash=False, broadcast=False)
+        if isinstance(value, list):
+            return self._held.put(value)
+        if sent_bytes(value) > _KEPT_BY_SCHEDULER:
+            return self._held.put([value])[0]
         with in_one_span():
             return self._client.submit(unwrap, Wrapped(value), key=_prefix(unwrap), **self._options)
 
@@ -353,8 +382,7 @@ def _resolve(item: Any) -> Any:
 def _materialize(dependency: Any) -> Any:
     if isinstance(dependency, list):
         return [_materialize(each) for each in dependency]
-    # A delayed object answers to every attribute name; its type doesn't.
-    if hasattr(type(dependency), "result"):
+    if is_future(dependency):
         return dependency.result()
     if hasattr(type(dependency), "compute"):
         return dependency.compute(scheduler="synchronous")

@@ -19,7 +19,14 @@ from mlfs_dask.jobs.work import Outcome, Task, run_task
 _WORTH_SECONDS: Final = 1.0
 # What Dask raises where workers, or what they held, are gone; by name, as outcomes keep it.
 _OF_THE_CLUSTER: Final = frozenset(
-    {"CancelledError", "FutureCancelledError", "KilledWorker", "CommClosedError", "TimeoutError"}
+    {
+        "CancelledError",
+        "FutureCancelledError",
+        "WorkersLostError",
+        "KilledWorker",
+        "CommClosedError",
+        "TimeoutError",
+    }
 )
 
 
