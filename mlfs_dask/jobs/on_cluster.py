@@ -14,7 +14,6 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Any, Final, Self
@@ -26,6 +25,7 @@ from mlfs_dask.errors import RunInterruptedError
 from mlfs_dask.graphs.executor import OnCluster
 from mlfs_dask.graphs.messages import in_one_span
 from mlfs_dask.jobs.backends import Listener
+from mlfs_dask.jobs.fetched import cluster_lost, fetch_outcomes
 from mlfs_dask.jobs.handed import fetch_outcome, forget, run_stowed_task, sees_run, stow
 from mlfs_dask.jobs.sizes import show_bytes
 from mlfs_dask.jobs.spread import is_worth_it, lost_with_the_cluster, run_spread
@@ -283,9 +283,9 @@ class OnClient:
             return self._outcomes_of_spread(task, future.result())
         alone, self._alone = self._alone, False
         try:
-            outcomes: list[Outcome] = future.result()
-        except CancelledError as error:  # nobody here cancels what is still among the tasks
-            raise _cluster_lost() from error
+            outcomes = fetch_outcomes(future)
+        except RunInterruptedError:  # the cluster is lost
+            raise
         except Exception as error:  # the task itself catches what its units raise
             if isinstance(error, KilledWorker) and not alone:
                 return self._suspect(task)
@@ -299,7 +299,7 @@ class OnClient:
     def _outcomes_of_spread(self, task: Task, outcomes: list[Outcome]) -> list[Outcome]:
         if lost_with_the_cluster(outcomes):
             if self._client.status != "running":
-                raise _cluster_lost()
+                raise cluster_lost()
             self._listener.incident(
                 f"what workers held of {task.units[0]} was lost with them: it starts anew on one"
             )
@@ -366,19 +366,13 @@ class OnClient:
     def _stop_workers(self) -> None:
         """Tell the workers there are; others may come and get tasks, so once is not enough."""
         self._told_to_stop = time.monotonic()
-        self._client.run(stop_session, self._session, wait=False, on_error="ignore")
+        with suppress(OSError):  # who is out of reach need not be told
+            self._client.run(stop_session, self._session, wait=False, on_error="ignore")
 
 
 def _seconds() -> float:
     """A clock that goes on while the machine sleeps, where there is one."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
-def _cluster_lost() -> RunInterruptedError:
-    return RunInterruptedError(
-        "the cluster was lost: its scheduler is gone or out of reach",
-        hint="What is finished is kept; go on with it on another cluster.",
-    )
 
 
 def _lost(unit: Any, error: Exception) -> Outcome:
