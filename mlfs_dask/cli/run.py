@@ -133,6 +133,7 @@ def plan(
       mlfs plan jobs/quickstart.toml
       mlfs plan emotions-spectral --scale
     """
+    from mlfs_dask.graphs.budget import NOTHING, use_memory
     from mlfs_dask.jobs.data import open_datasets, refuse_values
     from mlfs_dask.jobs.jobfile import find_job
     from mlfs_dask.jobs.plan import make_plan
@@ -141,7 +142,8 @@ def plan(
     path = find_job(job)
     checked = _read(path, overrides, workers)
     datasets = open_datasets(checked, str(path))
-    refuse_values(checked, datasets, str(path))
+    with use_memory(NOTHING):
+        refuse_values(checked, datasets, str(path))
     made = make_plan(checked, datasets, runs=runs)
     grown = forecasts_of(checked, datasets) if scale else None
     if as_json:

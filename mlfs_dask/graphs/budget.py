@@ -15,6 +15,8 @@ from typing import Any, Final
 
 AMPLE: Final = 4 * 2**30
 """Bytes of a process from which on nothing is made smaller."""
+NOTHING: Final = 1
+"""Bytes of a process that keeps nothing: it looks at rows once."""
 
 _given: Final[ContextVar[int | None]] = ContextVar("mlfs_memory", default=None)
 

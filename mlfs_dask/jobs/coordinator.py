@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from mlfs_dask.errors import RunFolderError
+from mlfs_dask.graphs.budget import NOTHING, use_memory
 from mlfs_dask.jobs.cancel import clear_cancel
 from mlfs_dask.jobs.data import open_datasets, refuse_values
 from mlfs_dask.jobs.digest import job_digest, run_id
@@ -29,12 +30,13 @@ from mlfs_dask.jobs.manifest import (
     saved_job,
 )
 from mlfs_dask.jobs.order import Finished, Order, interrupted_error
-from mlfs_dask.jobs.plan import make_plan
+from mlfs_dask.jobs.plan import Plan, make_plan
 from mlfs_dask.jobs.progress import Progress, Silent
 from mlfs_dask.jobs.removal import clear_leftovers
 from mlfs_dask.jobs.replay import Replay
 from mlfs_dask.jobs.rundir import RunFolder, all_runs, write_bytes, write_json
 from mlfs_dask.jobs.shapes import read_manifest
+from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.storage.atomic import machine_faults, make_parent
 from mlfs_dask.storage.dataset import Dataset
 from mlfs_dask.storage.places import ObjectPlace
@@ -98,7 +100,8 @@ def prepare_run(order: Order) -> RunFolder:
     if folder.exists:
         check_manifest(folder, order.job, datasets)
         return folder
-    refuse_values(order.job, datasets, order.file)
+    with use_memory(NOTHING):
+        refuse_values(order.job, datasets, order.file)
     with machine_faults("make the run folder", folder.path):
         make_parent(folder.manifest)
     with own(folder.path, folder.lock):
@@ -169,6 +172,13 @@ def resume_run(
     return _run(folder, order, datasets, retry_failed=retry_failed, chain=chain)
 
 
+def _kept_here(order: Order, plan: Plan) -> int | None:
+    """Memory to keep tiles by: a process that hands units to workers never needs them again."""
+    if order.client is not None or plan.workers > 0:
+        return NOTHING
+    return parse_bytes(order.job.run.memory_per_worker or "")
+
+
 def _run(
     folder: RunFolder,
     order: Order,
@@ -182,7 +192,8 @@ def _run(
         check_manifest(folder, order.job, datasets)
         if _is_finished(folder):
             return Finished(folder, "done", fresh=False)
-    refuse_values(order.job, datasets, order.file)
+    with use_memory(_kept_here(order, plan)):
+        refuse_values(order.job, datasets, order.file)
     with machine_faults("make the run folder", folder.path):
         make_parent(folder.manifest)
     with own(folder.path, folder.lock, chain=chain) as lease:

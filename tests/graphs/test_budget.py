@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import mlfs_dask as mlfs
 from mlfs_dask.graphs.budget import (
     AMPLE,
+    NOTHING,
     memory_limit,
     room,
     room_of_all,
@@ -24,6 +25,8 @@ def test_room_shrinks_with_the_memory_and_does_not_grow_beyond_ample() -> None:
         assert (memory_limit(), room(1000)) == (AMPLE // 4, 250)
     with use_memory(10 * AMPLE):
         assert room(1000) == 1000
+    with use_memory(NOTHING):
+        assert room(AMPLE // 2) == 0
     assert memory_limit() is None
     assert share_of(AMPLE // 2) == 0.5
 

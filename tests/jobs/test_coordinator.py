@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from mlfs_dask.errors import MachineError, NotFoundError, RunFolderError, RunInterruptedError
-from mlfs_dask.jobs import lock
+from mlfs_dask.graphs.budget import NOTHING, memory_limit
+from mlfs_dask.jobs import coordinator, lock
 from mlfs_dask.jobs.evaluation import COLUMNS
 from mlfs_dask.jobs.results import open_run
 from mlfs_dask.jobs.rundir import find_run
@@ -354,3 +355,27 @@ def test_a_lost_task_fails_its_units_only():
     outcome = on_cluster._lost(unit, RuntimeError("KilledWorker"))
     assert outcome.payload is None
     assert outcome.failure.message == "KilledWorker"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (("run.workers=2",), NOTHING),
+        (("run.workers=2", 'run.memory_per_worker="2 GiB"'), NOTHING),
+        (("run.workers=0", 'run.memory_per_worker="2 GiB"'), 2**31),
+        (("run.workers=0",), None),
+    ],
+)
+def test_a_process_that_only_hands_out_units_keeps_no_tiles(run_tiny, monkeypatch, given, expected):
+    """It looks at all values before a run, and outlives it: 800 MB of a million rows."""
+
+    class Looked(Exception):
+        pass
+
+    def look(*_):
+        assert memory_limit() == expected
+        raise Looked
+
+    monkeypatch.setattr(coordinator, "refuse_values", look)
+    with pytest.raises(Looked):
+        run_tiny(*given)
