@@ -8,7 +8,7 @@ waiting, never a result. Methods that are not listed count as one pass over all 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from mlfs_dask.graphs.budget import share_of
@@ -163,7 +163,9 @@ def seconds(
     return rates.unit_seconds + read + rates.seconds(done.road, done.seconds)
 
 
-def memory_bytes(job: Job, unit: Unit, sizes: Sizes, threads: int, limit: int | None) -> int:
+def memory_bytes(
+    job: Job, unit: Unit, sizes: Sizes, threads: int, limit: int | None, sharing: int = 1
+) -> int:
     """Peak of a unit's arrays, without the process around them.
 
     Parameters
@@ -178,7 +180,10 @@ def memory_bytes(job: Job, unit: Unit, sizes: Sizes, threads: int, limit: int | 
         Tasks that the process does at a time.
     limit
         Bytes that the process may use; None: ample.
+    sharing
+        Processes that do the unit together.
     """
+    together = partial(selector_memory.together, sharing=sharing)
     sizes = _as_seen(sizes, injected=injects_missing(job))
     rows, share = train_rows(job, unit, sizes), share_of(limit)
     shape = sizes.shape(rows, share)
@@ -189,14 +194,14 @@ def memory_bytes(job: Job, unit: Unit, sizes: Sizes, threads: int, limit: int | 
         widths, test = _widths(job, unit, sizes), max(1, sizes.n_samples - rows)
         room = classifier_costs.room(method.method, method.params, shape, test, widths, share)
         copies += 1.0
-        return int(_KERNELS + selector_memory.together(shape, room, share, threads, copies))
+        return int(_KERNELS + together(shape, room, share, threads, copies))
     select = job.selects[unit.selector]
     room = _room_of(select, shape, share)
     if select.prefilter is not None:
         narrow = _narrowed(sizes, select.prefilter.n).shape(rows, share)
         room = _room_of(select.prefilter, shape, share) | _room_of(select, narrow, share)
         copies += 1.0
-    return int(_KERNELS + selector_memory.together(shape, room, share, threads, copies))
+    return int(_KERNELS + together(shape, room, share, threads, copies))
 
 
 def _room_of(method: Method | Prefilter, shape: Shape, share: float) -> selector_memory.Room:

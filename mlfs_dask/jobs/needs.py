@@ -52,7 +52,9 @@ class Needs:
         kinds = {(u.kind, u.dataset, u.selector, u.classifier, u.fold is None): u for u in units}
         self._units = list(kinds.values())
 
-    def most(self, limit: int | None, tile: int | None = None) -> tuple[int, Unit | None]:
+    def most(
+        self, limit: int | None, tile: int | None = None, sharing: int = 1
+    ) -> tuple[int, Unit | None]:
         """Bytes of the largest unit's arrays, and that unit.
 
         Parameters
@@ -61,13 +63,15 @@ class Needs:
             Of the process; blocks follow it. None: ample.
         tile
             Rows of a tile, if they were fewer than they are.
+        sharing
+            Workers that do each unit together, and read each its part of the tiles.
         """
         found: tuple[int, Unit | None] = (0, None)
         for unit in self._units:
             sizes = self._sizes[unit.dataset]
             if tile is not None:
                 sizes = replace(sizes, tile=min(tile, sizes.tile))
-            needed = estimate.memory_bytes(self._job, unit, sizes, self._threads, limit)
+            needed = estimate.memory_bytes(self._job, unit, sizes, self._threads, limit, sharing)
             if needed > found[0]:
                 found = needed, unit
         return found

@@ -24,6 +24,7 @@ from mlfs_dask.jobs.scaling import Elapsed, elapsed, on_this_machine
 from mlfs_dask.jobs.selector_costs import COSTS, GUESSES
 from mlfs_dask.jobs.sizes import parse_bytes
 from mlfs_dask.jobs.spec import COST_KEYS, STORE_COSTS, Costs, InputFile, Job, Method
+from mlfs_dask.jobs.spread import is_worth_it
 from mlfs_dask.jobs.sweep import entry_of
 from mlfs_dask.jobs.units import Unit, units_of
 from mlfs_dask.jobs.workload import Work
@@ -189,7 +190,9 @@ def make_plan(
     ]
     workers = _workers(job, cost)
     needs = Needs(job, units, sizes, known.rates, workers)
-    peak, largest = needs.most(limit)
+    # Should others be lost, a worker reads all tiles: what fits has to fit then, too.
+    wide = is_worth_it(max(cost, default=0.0), len(cost), workers)
+    peak, largest = needs.most(limit, sharing=workers if wide else 1)
     digest = job_digest(job, [(dataset.name, dataset.digest) for dataset in datasets])
     folder = RunFolder((runs or runs_folder()) / run_id(job.name, digest))
     plan = Plan(

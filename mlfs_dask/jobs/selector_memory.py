@@ -110,7 +110,9 @@ def tile_in_hand(s: Shape) -> float:
     return tile_read(s) + tile_at_work(s, 1.0)
 
 
-def together(s: Shape, room: Room, share: float, threads: int, copies: float) -> float:
+def together(
+    s: Shape, room: Room, share: float, threads: int, copies: float, sharing: int = 1
+) -> float:
     """Bytes of kept tiles, of those in hand and of a road's arrays.
 
     A process that keeps all tiles has read the last one before anything large is made of them.
@@ -127,11 +129,14 @@ def together(s: Shape, room: Room, share: float, threads: int, copies: float) ->
         Tasks at a time.
     copies
         As in `tile_at_work`.
+    sharing
+        Processes that read each its part of the tiles.
     """
-    kept, at_a_time = kept_tiles(s, share), min(threads, s.tiles)
+    own, at_a_time = s.stored_bytes / sharing, min(threads, s.tiles)
+    kept = min(kept_tiles(s, share), own)
     reading = at_a_time * tile_read(s)
     working = room.bytes(threads) + at_a_time * tile_at_work(s, copies)
-    if kept >= s.stored_bytes:
+    if kept >= own:
         return kept + max(reading, working)
     return kept + reading + working
 

@@ -223,3 +223,27 @@ def test_sizes_and_times_for_people():
     assert [show_seconds(s) for s in (0.001, 59.6, 61, 3700, 4e5, 6e7, 9e10)] == [
         *("0.001 s", "60 s", "1 min 1 s", "1 h 1 min", "5 days", "694 days", "2,854 years"),
     ]
+
+
+def test_workers_that_share_a_task_keep_each_its_part_of_the_tiles(tmp_path):
+    """What is told is what they will take; what fits is what one of them takes without others."""
+    store = tmp_path / "stores" / "wide.zarr"
+    store.parent.mkdir()
+    rows = np.random.default_rng(0).random((3000, 400))
+    ingest(ArrayTable(rows, (rows[:, :3] > 0.5).astype(np.uint8)), store, tile=200, name="wide")
+    text = f'schema = 1\nname = "wide"\n[data]\nstore = "{store}"\n[[select]]\nmethod = "chi2"\n'
+
+    def made(wide, *given):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("mlfs_dask.jobs.plan.is_worth_it", lambda *_: wide)
+            job = parse_job(text.encode(), "wide.toml", given)
+            return make_plan(job, open_datasets(job))
+
+    whole, shared = made(False, "run.workers=4"), made(True, "run.workers=4")
+    assert whole.memory_bytes - shared.memory_bytes == pytest.approx(rows.nbytes * 3 / 4, rel=1e-6)
+    found = []
+    for wide in (False, True):
+        with pytest.raises(PlanError) as caught:
+            made(wide, "run.workers=4", 'run.memory_per_worker="280 MiB"')
+        found.append(caught.value.facts)
+    assert found[0] == found[1]
