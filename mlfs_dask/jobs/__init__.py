@@ -21,9 +21,9 @@ Who does it where
     `coordinator` begins or takes up a run, `driver` is its loop: `progress` tells how far it is,
     `interrupt` and `cancel` end it. Tasks run by `backends` (here), `local_processes` or
     `on_cluster`, on workers that `worker_setup` prepared; those that are `paused` for good start
-    anew. `topics` and `handed` are how they tell and are given things. `submit` hands the
-    coordinator over, by an `order`. `lease` and `lock` say who may write. `clusters` starts, finds
-    and examines clusters.
+    anew. `topics` and `handed` are how they tell and are given things, `fetched` what comes back.
+    `submit` hands the coordinator over, by an `order`. `lease` and `lock` say who may write.
+    `clusters` starts, finds and examines clusters.
 What is kept
     `rundir` is the folder, `shapes` what its files must hold, `manifest` what it is of. `journal`
     (made of `lines`) is the truth that `replay` resumes from; `follow`, `history` and `sessions`
