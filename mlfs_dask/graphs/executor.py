@@ -30,7 +30,7 @@ from mlfs_dask.graphs.messages import (
     sent_bytes,
     unwrap,
 )
-from mlfs_dask.graphs.places import Places, may_wish
+from mlfs_dask.graphs.places import Places, drop_vain_wishes
 
 _HELD_BACK: Final = 0.002  # seconds until the next message, as schedulers and workers of Dask do it
 _KEPT_BY_SCHEDULER: Final = 4 * 2**20  # bytes of a shared value; Dask warns from 10 MB on
@@ -139,7 +139,8 @@ class OnCluster:
         workers = client.scheduler_info(n_workers=-1)["workers"]
         slots = [name for name, worker in workers.items() for _ in range(worker["nthreads"])]
         self.n_workers = max(1, len(slots))
-        self._places, self._held = Places(slots if may_wish(client) else []), Held(client)
+        self._places, self._held = Places(slots), Held(client)
+        drop_vain_wishes(client)
         limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
         self.memory_bytes: int | None = min(limits, default=None)
 
@@ -205,13 +206,12 @@ class OnCluster:
         """
         turn = self._places.turn(items)
         futures = self._submit_in_turn(turn, function, items, common, _prefix(function), 0)
-        wishes = self._places.wishes(turn, items)
-        for future, item, home in zip(futures, items, wishes, strict=True):
-            self._places.settle(future, home)
+        for kept, item, home in zip(futures, items, self._places.wishes(turn, items), strict=True):
+            self._places.settle(kept, home)
             dependency = getattr(item, "dependency", None)
             alone = item if dependency is None else item.detached()
             again = partial(self._keep_again, function, alone)
-            self._held.made_of(future, again, dependency, *common)
+            self._held.made_of(kept, again, dependency, *common)
         return futures
 
     def _keep_again(

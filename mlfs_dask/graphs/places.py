@@ -90,8 +90,8 @@ class Places:
         return homes.pop() if len(homes) == 1 else None
 
 
-def may_wish(client: Any) -> bool:
-    """Whether a scheduler drops wishes that can't come true; it is told how to.
+def drop_vain_wishes(client: Any) -> None:
+    """Have a scheduler drop wishes that can't come true any more.
 
     Dask has a task wait for the worker that it shall go to, even if it may go to others, when there
     was no worker at all as it was about to be sent and others than that one came since.
@@ -99,7 +99,7 @@ def may_wish(client: Any) -> bool:
     Parameters
     ----------
     client : distributed.Client
-        Of the scheduler, which may refuse to be told.
+        Of the scheduler.
     """
     from distributed.diagnostics.plugin import SchedulerPlugin
 
@@ -112,8 +112,4 @@ def may_wish(client: Any) -> bool:
                 if task.loose_restrictions:
                     task.worker_restrictions = set()
 
-    try:
-        client.register_plugin(DropsWishes())
-    except ValueError:  # no plug-ins there
-        return False
-    return True
+    client.register_plugin(DropsWishes())
