@@ -23,6 +23,7 @@ _MEMORY: Final = 1.5
 _TIME: Final = 3.0
 _COUNTED_SECONDS: Final = 3.0
 _TOO_LONG: Final = 15.0
+_CALIBRATION: Final = os.environ.get("MLFS_CALIBRATION")  # before tests are kept from it
 
 Options: TypeAlias = Sequence[str]
 SHAPES: Final[Mapping[str, Options]] = {
@@ -147,6 +148,15 @@ def _row(what: str, runs: Sequence[Planned], ratio: Callable[[Planned], float], 
         asked=f"all within {most:g}x",
         met=len(near) == len(runs),
     )
+
+
+@pytest.fixture(autouse=True)
+def rates_of_this_machine(side_by_side: SideBySide, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans by what ``mlfs doctor --calibrate`` found, as times are asked for."""
+    if side_by_side.full and _CALIBRATION is None:
+        monkeypatch.delenv("MLFS_CALIBRATION")
+    elif side_by_side.full:
+        monkeypatch.setenv("MLFS_CALIBRATION", str(_CALIBRATION))
 
 
 @pytest.mark.slow
