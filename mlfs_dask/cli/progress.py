@@ -88,8 +88,8 @@ class Lines:
             self._last = time.monotonic()
             decided = steps.first + len(steps.decided)
             click.echo(
-                f"{self._done} of {counted(self._total, 'unit')}; in hand: "
-                f"{counted(decided, 'decision')}",
+                f"{self._done} of {counted(self._total, 'unit')}; selecting: "
+                f"{counted(decided, 'decision')} so far",
                 err=True,
             )
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any, Final
 from urllib.parse import quote
 
+from mlfs_dask.errors import MachineError
 from mlfs_dask.jobs.backends import Listener
 from mlfs_dask.jobs.clusters.settings import (
     ALLOWED_FAILURES,
@@ -64,8 +65,8 @@ class LocalProcesses(OnClient):
             DASHBOARD_RUNS: [str(self._run.parent.absolute())],
         }
         stack.enter_context(dask.config.set(settings))
-        cluster = stack.enter_context(
-            LocalCluster(
+        try:
+            cluster: Any = LocalCluster(
                 n_workers=self._wanted,
                 processes=True,
                 threads_per_worker=1,
@@ -74,7 +75,12 @@ class LocalProcesses(OnClient):
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.ERROR,
             )
-        )
+        except (OSError, RuntimeError) as error:  # Dask says either where a process ends too soon
+            raise MachineError(
+                f"the worker processes of this machine did not start: {error}",
+                hint="Resume the run; --workers 0 needs none, a smaller number less memory.",
+            ) from error
+        stack.enter_context(cluster)
         server = cluster.scheduler.http_server
         self.page = f"http://127.0.0.1:{server.port}/mlfs/runs/{quote(self._run.name)}"
         client = Client(cluster, set_as_default=False)
