@@ -143,6 +143,13 @@ def _refuse_unseen(client: Any, folder: RunFolder) -> None:
         return
     manifest = str(folder.manifest.absolute())
     seen = client.run(_sees, manifest, workers=workers, on_error="return")
+    for worker, sees in seen.items():
+        if isinstance(sees, Exception) and not isinstance(sees, OSError):
+            raise ClusterError(
+                f"worker {worker} cannot look for {manifest}: {type(sees).__name__}: {sees}",
+                hint="`mlfs doctor` with the same cluster compares what is installed there.",
+                workers=[worker],
+            ) from sees
     blind = [worker for worker, sees in seen.items() if sees is not True]
     if blind:
         raise ClusterError(

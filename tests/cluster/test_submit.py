@@ -261,6 +261,10 @@ def test_workers_that_do_not_see_the_runs_are_named(cluster, job, tmp_path, env)
             client=client,
         )
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(submitting, "_sees", lambda path: [].missing)
+            with pytest.raises(ClusterError, match=r"cannot look for .*AttributeError.*missing"):
+                submitting.submit(order, print)
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr(submitting, "_sees", lambda path: False)
             with pytest.raises(ClusterError, match="is not seen by 1 of 1 worker,"):
                 submitting.submit(order, print)
