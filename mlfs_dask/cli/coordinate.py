@@ -168,7 +168,7 @@ def coordinator(
     while True:
         left = [folder for folder in (_waiting(runs) if watch else folders) if _is_to_do(folder)]
         for folder in left:
-            _coordinate_patiently(folder, where)
+            _coordinate_patiently(folder, where, go_on=watch)
         if not watch and not any(_may_need_us(folder) for folder in folders):
             break
         time.sleep(_LOOK_SECONDS)
@@ -218,14 +218,21 @@ def _is_to_do(folder: RunFolder) -> bool:
         return False
 
 
-def _coordinate_patiently(folder: RunFolder, where: dict[str, Any]) -> None:
-    from mlfs_dask.errors import ClusterError
+def _coordinate_patiently(folder: RunFolder, where: dict[str, Any], *, go_on: bool) -> None:
+    """See one run through; with `go_on` what befalls it alone must not hold up the others."""
+    from mlfs_dask.errors import ClusterError, MlfsError
 
     try:
         with cluster_client(where, workers=None) as client:
             state = coordinate(folder, client, retry_failed=False)
     except ClusterError as error:
         click.echo(f"{error}\nTrying again in {_AGAIN_SECONDS:g} s.", err=True)
+        time.sleep(_AGAIN_SECONDS)
+    except MlfsError as error:
+        if not go_on:
+            raise
+        gone = "" if folder.exists else "; it was removed"
+        click.echo(f"{folder.id}: {error}{gone}\nGoing on in {_AGAIN_SECONDS:g} s.", err=True)
         time.sleep(_AGAIN_SECONDS)
     else:
         click.echo(f"{folder.id}: {state}", err=True)
