@@ -136,11 +136,12 @@ class OnCluster:
         if stream is not None:
             stream.interval = _HELD_BACK
         self._options = {"pure": False, "priority": priority}
-        workers = client.scheduler_info(n_workers=-1)["workers"]
+        scheduler = client.scheduler_info(n_workers=-1)
+        workers = scheduler["workers"]
         slots = [name for name, worker in workers.items() for _ in range(worker["nthreads"])]
         self.n_workers = max(1, len(slots))
         self._places, self._held = Places(slots), Held(client)
-        drop_vain_wishes(client)
+        drop_vain_wishes(client, scheduler["id"])
         limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
         self.memory_bytes: int | None = min(limits, default=None)
 

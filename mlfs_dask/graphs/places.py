@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 
 from mlfs_dask.graphs.losses import is_future
 
+_told: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
+"""Clients, and the schedulers behind them that drop vain wishes."""
 _TURNS: Final = itertools.count(os.getpid())  # of executors; other processes begin elsewhere
 
 
@@ -90,7 +92,7 @@ class Places:
         return homes.pop() if len(homes) == 1 else None
 
 
-def drop_vain_wishes(client: Any) -> None:
+def drop_vain_wishes(client: Any, scheduler_id: str) -> None:
     """Have a scheduler drop wishes that can't come true any more.
 
     Dask has a task wait for the worker that it shall go to, even if it may go to others, when there
@@ -100,7 +102,11 @@ def drop_vain_wishes(client: Any) -> None:
     ----------
     client : distributed.Client
         Of the scheduler.
+    scheduler_id
+        Of the scheduler that it is connected to: another one may have taken its place.
     """
+    if _told.get(client) == scheduler_id:
+        return
     from distributed.diagnostics.plugin import SchedulerPlugin
 
     # Sent with what it is made of: the scheduler may have another version of this package, or none.
@@ -113,3 +119,4 @@ def drop_vain_wishes(client: Any) -> None:
                     task.worker_restrictions = set()
 
     client.register_plugin(DropsWishes())
+    _told[client] = scheduler_id
